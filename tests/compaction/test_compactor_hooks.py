@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import msgspec
 import pytest
 
 from compaction.hooks import Cancel, Hooks, PromptAdditions, SuppliedSummary
@@ -89,8 +88,8 @@ def test_a_plan_that_keeps_what_a_hook_names_is_made_of_checked_reads(story):
     _, _, third, *_ = turns(story, 20, 10, 10)
 
     def damages(_plan):
-        stored = story.log._state.events["s"]
-        stored[-1] = msgspec.structs.replace(stored[-1], body=stored[-1].body.replace(b"xx", b"xy", 1))
+        frames = story.log._state.sessions["s"].frames
+        frames[-1] = frames[-1].replace(b"xx", b"xy", 1)
         return SuppliedSummary(summary="mine", first_kept=third)
 
     damaged = compactor(hooks=[Hooks(name="h", before_compaction=damages)])

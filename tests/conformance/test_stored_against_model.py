@@ -1,4 +1,4 @@
-"""Stored logs against the log in memory, which finds every pointer by walking: any operations, same outcome."""
+"""Logs against a model that finds every pointer by walking: any operations, same outcome."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from eventstore.errors import RefoldError
 from eventstore.frame import decode
 from eventstore.memory import MemoryLog
 from eventstore.verify import verify
+from tests.conformance.model import ModelLog
 from tests.support.events import NOW, event
 from tests.support.examples import examples
 from tests.support.postgres import Server
@@ -99,11 +100,14 @@ class StoredAgainstModel(RuleBasedStateMachine):
         """The address of a store that is not there yet."""
         raise NotImplementedError
 
+    def opened(self, *, create: bool) -> EventLog:
+        return open_store(self.path, create=create, clock=lambda: NOW)
+
     @initialize()
     def open(self) -> None:
         self.path = self.new_store()
-        self.stored = open_store(self.path, clock=lambda: NOW)
-        self.model = MemoryLog(clock=lambda: NOW)
+        self.stored = self.opened(create=True)
+        self.model = ModelLog(clock=lambda: NOW)
         self.sent: dict[str, list[NewEvent]] = {name: [] for name in SESSIONS}
         self.made = 0
 
@@ -214,7 +218,7 @@ class StoredAgainstModel(RuleBasedStateMachine):
     @rule()
     def reopen(self) -> None:
         self.stored.close()
-        self.stored = open_store(self.path, create=False, clock=lambda: NOW)
+        self.stored = self.opened(create=False)
 
     @rule(session=st.sampled_from(SESSIONS), leaf=counts, first=counts)
     def read_part_of_a_path(self, session: str, leaf: int, first: int) -> None:
@@ -263,6 +267,18 @@ class LmdbAgainstModel(StoredAgainstModel):
         super().teardown()
         if hasattr(self, "folder"):
             self.folder.cleanup()
+
+
+class MemoryAgainstModel(StoredAgainstModel):
+    def new_store(self) -> str:
+        return ""
+
+    def opened(self, *, create: bool) -> EventLog:
+        return MemoryLog(clock=lambda: NOW) if create else self.stored
+
+
+def test_memory() -> None:
+    run_state_machine_as_test(MemoryAgainstModel, settings=EXAMPLES)
 
 
 @pytest.mark.slow

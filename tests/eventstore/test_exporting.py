@@ -14,7 +14,7 @@ from eventstore import EventLog, open_store
 from eventstore.errors import BadInputError, CorruptionError, NotFoundError
 from eventstore.files.exporting import export_original, export_session
 from eventstore.files.importing import import_file, import_sessions
-from eventstore.frame import decode, encode
+from eventstore.frame import decode
 from eventstore.harnesses.refold.events import compose
 from eventstore.memory import MemoryLog
 from eventstore.records import (
@@ -37,6 +37,7 @@ from eventstore.records import (
 )
 from tests.support import oh_my_pi_sessions
 from tests.support.events import NOW, events
+from tests.support.frames import encode
 from tests.support.pi_files import SESSION, bring, entry, header, kept, original, said
 from tests.support.tampering import event_key, tables
 

@@ -21,7 +21,6 @@ from eventstore.frame import (
     body_of,
     cause_of,
     decode,
-    encode,
     header_of,
     id_of,
     kind_of,
@@ -34,6 +33,7 @@ from eventstore.frame import (
     written_in,
 )
 from eventstore.kinds import CODE_OF_KIND
+from tests.support.frames import encode
 
 PLAIN = Event(
     session="s",

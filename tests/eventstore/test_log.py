@@ -7,8 +7,8 @@ import pytest
 
 from eventstore import Event, Head
 from eventstore.event import Flag
-from eventstore.frame import encode
 from eventstore.log import HeadFold
+from tests.support.frames import encode
 
 EVENT = Event(
     session="s",

@@ -9,10 +9,10 @@ from hypothesis import given
 from eventstore import paths
 from eventstore.errors import CorruptionError, NotFoundError
 from eventstore.event import Event, Flag
-from eventstore.frame import encode
 from eventstore.memory import MemoryLog
 from eventstore.paths import LazyEvent
 from tests.support.events import decision, event, events, message, undone
+from tests.support.frames import encode
 from tests.support.native import native_events
 
 FIELDS = [

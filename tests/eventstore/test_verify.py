@@ -12,7 +12,7 @@ import pytest
 
 from eventstore import EventLog, open_store
 from eventstore.errors import StoreError
-from eventstore.frame import HEADER_SIZE, decode, encode
+from eventstore.frame import HEADER_SIZE, decode
 from eventstore.lmdb.store import LmdbLog
 from eventstore.verify import IntegrityFinding, Verification, verify
 from tests.support.events import (
@@ -25,6 +25,7 @@ from tests.support.events import (
     thinking_change,
     undone,
 )
+from tests.support.frames import encode
 from tests.support.pi_files import bring, entry, header, kept, said
 from tests.support.tampering import Tables, event_key, tables
 

@@ -14,12 +14,13 @@ from eventstore import open_store
 from eventstore.checked import checked
 from eventstore.encoding import encode_head
 from eventstore.errors import CorruptionError, NotFoundError
-from eventstore.frame import body_of, decode, encode
+from eventstore.frame import body_of, decode
 from eventstore.lmdb.snapshot import LmdbSnapshot
 from eventstore.lmdb.store import LmdbLog
 from eventstore.verify import verify
 from projections.context.build import build_context, harness_json
 from tests.support.events import compaction, decision, event, message, model_change, thinking_change
+from tests.support.frames import encode
 from tests.support.tampering import event_key
 
 STORY = [
