@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import selectors
 import shlex
 import signal
 import subprocess
@@ -12,8 +11,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 from types import FrameType
-from typing import Final
+from typing import IO, Final
 
 from eventstore.errors import BadInputError, RefoldError
 
@@ -23,12 +23,11 @@ MAX_OUTPUT: Final = 64 * 1024 * 1024
 """Maximum bytes of a program's answer."""
 _MAX_ERRORS: Final = 64 * 1024
 """Bytes of a program's stderr to keep, the newest ones."""
-_CHUNK: Final = 64 * 1024
 _LONGEST_LINE: Final = 200
 _SEARCHES: Final = 5
 """Searches for processes; each may have started others since the one before."""
-_LOOK_EVERY: Final = 0.2
-"""Seconds between two checks for cancellation."""
+_LOOK_EVERY: Final = 0.05
+"""Seconds between two checks for cancellation and of the answer's size."""
 
 
 class ProgramError(RefoldError):
@@ -60,19 +59,19 @@ def run_program(
     `timeout` is in seconds. It runs in `folder` with `environment`, by default those of this process. `check` is called
     while it runs, and may raise. Raises ProgramError.
     """
-    output, errors = bytearray(), bytearray()
     end = time.monotonic() + timeout
-    with _started(words, environment, folder) as process:
-        problem = _exchange(process, given, output, errors, end=end, check=check)
+    with TemporaryFile() as source, TemporaryFile() as output, TemporaryFile() as errors:
+        source.write(given)
+        source.seek(0)
+        with _started(words, environment, folder, (source, output, errors)) as process:
+            problem = _problem(process, output, end, check)
         if problem is None:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(max(0.0, end - time.monotonic()))
-            problem = _exit_problem(process.returncode)
-    if problem is None:
-        return bytes(output)
-    if problem == _LATE:
-        problem = f"{_LATE} within {timeout:g} s"
-    lines = errors.decode("utf-8", "replace").split("\n")
+            output.seek(0)
+            return output.read()
+        if problem == _LATE:
+            problem = f"{_LATE} within {timeout:g} s"
+        errors.seek(max(0, errors.seek(0, os.SEEK_END) - _MAX_ERRORS))
+        lines = errors.read().decode("utf-8", "replace").split("\n")
     last = next((line.strip() for line in reversed(lines) if line.strip()), "")
     raise ProgramError(f"the program {problem}" + (f": {last[:_LONGEST_LINE]}" if last else ""))
 
@@ -80,30 +79,44 @@ def run_program(
 _LATE: Final = "gave no answer"
 
 
-def _exit_problem(code: int | None) -> str | None:
-    if code is None:
-        return _LATE
-    if code < 0:
-        return f"was ended by signal {-code}"
-    return f"exited with code {code}" if code else None
+def _problem(
+    process: subprocess.Popen[bytes], output: IO[bytes], end: float, check: Callable[[], None]
+) -> str | None:
+    """Wait for a program until `end`; return what is wrong with it, None if nothing is."""
+    while (code := process.poll()) is None:
+        check()
+        if (left := end - time.monotonic()) <= 0:
+            return _LATE
+        if os.fstat(output.fileno()).st_size > MAX_OUTPUT:
+            break
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(min(left, _LOOK_EVERY))
+    if os.fstat(output.fileno()).st_size > MAX_OUTPUT:
+        return f"printed more than {MAX_OUTPUT // 1024**2} MiB"
+    if code is None or code == 0:
+        return None
+    return f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
 
 
 @contextmanager
 def _started(
-    words: Sequence[str], environment: Mapping[str, str] | None, folder: str | None
+    words: Sequence[str],
+    environment: Mapping[str, str] | None,
+    folder: str | None,
+    files: tuple[IO[bytes], IO[bytes], IO[bytes]],
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a program in a process group of its own, and kill the whole group after the block."""
+    source, output, errors = files
     with _terminable():
         try:
             process = subprocess.Popen(  # noqa: S603  the user's own program
                 words,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stdin=source,
+                stdout=output,
+                stderr=errors,
                 start_new_session=True,
                 env=environment,
                 cwd=folder,
-                bufsize=0,
             )
         except OSError as error:
             raise ProgramError(f"the program cannot be started: {error.strerror}") from None
@@ -112,9 +125,6 @@ def _started(
         finally:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
-            for pipe in (process.stdin, process.stdout, process.stderr):
-                if pipe is not None:
-                    pipe.close()
             process.wait()
 
 
@@ -157,55 +167,3 @@ def _terminable() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _exchange(
-    process: subprocess.Popen[bytes],
-    given: bytes,
-    output: bytearray,
-    errors: bytearray,
-    *,
-    end: float,
-    check: Callable[[], None],
-) -> str | None:
-    """Send the input, and read until the program closes its pipes; return the problem or None."""
-    assert process.stdin and process.stdout and process.stderr  # noqa: S101, PT018  they are pipes
-    rest = memoryview(given)
-    with selectors.DefaultSelector() as selector:
-        for pipe, event in (
-            (process.stdin, selectors.EVENT_WRITE),
-            (process.stdout, selectors.EVENT_READ),
-            (process.stderr, selectors.EVENT_READ),
-        ):
-            os.set_blocking(pipe.fileno(), False)
-            selector.register(pipe, event)
-        while selector.get_map():
-            check()
-            left = end - time.monotonic()
-            if left <= 0:
-                return _LATE
-            for key, _ in selector.select(min(left, _LOOK_EVERY)):
-                if key.fileobj is process.stdin:
-                    rest = _write(key.fd, rest)
-                    if not rest:
-                        selector.unregister(process.stdin)
-                        process.stdin.close()
-                elif not (chunk := os.read(key.fd, _CHUNK)):
-                    selector.unregister(key.fileobj)
-                else:
-                    (output if key.fileobj is process.stdout else errors).extend(chunk)
-            del errors[:-_MAX_ERRORS]
-            if len(output) > MAX_OUTPUT:
-                return f"printed more than {MAX_OUTPUT // 1024**2} MiB"
-            # A process that it started may hold its pipes open for longer.
-            if process.poll() is not None and not selector.select(0):
-                return None
-    return None
-
-
-def _write(pipe: int, rest: memoryview) -> memoryview:
-    """Write a piece, and return what is left: nothing if the program no longer reads."""
-    try:
-        return rest[os.write(pipe, rest[:_CHUNK]) :]
-    except BrokenPipeError:
-        return rest[:0]

@@ -89,8 +89,8 @@ def _cache(cache: CacheEffect) -> Iterator[str]:
     yield f"{cache.rewritten_tokens:,} to be sent again"
     if cache.call is not None and cache.recorded_read is not None:
         yield (
-            f"at {cache.call}: {thousands(cache.predicted_read)} read expected, "
-            f"{thousands(cache.recorded_read)} read and {thousands(cache.recorded_write)} written recorded"
+            f"at {cache.call}: {thousands(cache.recorded_read)} read and "
+            f"{thousands(cache.recorded_write)} written, as recorded"
         )
 
 

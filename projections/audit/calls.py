@@ -45,9 +45,7 @@ class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
     """A completed call, identified by its assistant message.
 
     It was sent the context at entry number `sent_at`: `messages` messages of `tokens` tokens by our count, with
-    the compaction of number `compaction` in effect (0: none).
-    `idle_ms` are the milliseconds since the `previous` call (None if a time is unknown); `cached_tokens` are
-    the tokens of its prompt that a live cache would hold. All three are None for the first call of a session.
+    the compaction of number `compaction` in effect (0: none). `previous` is None for the first call of a session.
     """
 
     seq: int
@@ -58,8 +56,6 @@ class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int
     compaction: int = 0
     previous: Previous | None = None
-    idle_ms: int | None = None
-    cached_tokens: int | None = None
 
     @property
     def measure(self) -> Measure:
@@ -75,18 +71,12 @@ def calls_on_path(
 ) -> list[ModelCall]:
     """Return those of a session's calls that are on the path to a leaf, oldest first.
 
-    `entries` are those of the path. The system prompt and tools are estimated as the usage of the path's first call
-    minus the tokens of its messages, and a cache holds them. Of the rest of the previous call's prompt, the cache
-    holds the share of its messages that also begin this call, byte for byte: all of it if the context only grew, none
-    of it if a summary comes first. Each model has its own cache.
+    `entries` are those of the path.
     """
     previous = {call.seq: before for before, call in pairwise(calls)}
     found: list[ModelCall] = []
     last: _Sent | None = None
-    overhead = 0
     for call, parts, sizes, unchanged in _contexts(snapshot, cursor, tokens, calls, entries):
-        if last is None:
-            overhead = max(0, call.usage.prompt - sizes[-1])
         sent_call = _model_call(call, len(parts), sizes[-1])
         before = previous.get(call.seq)
         if before:
@@ -95,7 +85,6 @@ def calls_on_path(
                 elsewhere = list(context_at(snapshot, cursor.at_leaf(before.sent_at)).parts)
                 last = _Sent(before.seq, elsewhere, len(elsewhere), sum(tokens.count(elsewhere)))
                 known = 0
-            shared = last.shared_with(parts, known)
             sent_call = msgspec.structs.replace(
                 sent_call,
                 previous=Previous(
@@ -104,11 +93,9 @@ def calls_on_path(
                     messages=last.messages,
                     tokens=last.tokens,
                     compaction=before.compaction,
-                    shared=shared,
+                    shared=last.shared_with(parts, known),
                     is_same_model=before.model == call.model,
                 ),
-                idle_ms=_between(before, call),
-                cached_tokens=_readable(before, call, overhead, sizes[shared], last.tokens or 1),
             )
         found.append(sent_call)
         last = _Sent(call.seq, parts, len(parts), sizes[-1])
@@ -260,7 +247,6 @@ class SessionCall(msgspec.Struct, frozen=True, kw_only=True):
     sent_at: int
     compaction: int
     records: tuple[int, ...]
-    time: int | None
     model: tuple[str, str]
     usage: Usage
 
@@ -274,7 +260,6 @@ def session_calls(answered: Iterable[RecordedAnswer]) -> list[SessionCall]:
             sent_at=sent_at,
             compaction=event.compaction_seq,
             records=records,
-            time=event.time,
             model=(view.provider, view.model),
             usage=usage,
         )
@@ -282,21 +267,6 @@ def session_calls(answered: Iterable[RecordedAnswer]) -> list[SessionCall]:
         if (usage := measured_usage(view)) is not None
     }
     return list(calls.values())
-
-
-def _between(before: SessionCall, call: SessionCall) -> int | None:
-    return None if before.time is None or call.time is None else call.time - before.time
-
-
-def _readable(before: SessionCall, call: SessionCall, overhead: int, shared: int, of: int) -> int:
-    """Return the tokens of a call that a cache holds.
-
-    Of the `of` tokens of the messages that the call before was sent, `shared` begin this one, too.
-    """
-    if before.model != call.model:
-        return 0
-    fixed = min(overhead, before.usage.prompt)
-    return min(fixed + (before.usage.prompt - fixed) * shared // of, call.usage.prompt)
 
 
 class _Sent(NamedTuple):

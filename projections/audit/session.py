@@ -158,7 +158,7 @@ class Audit(MetricStruct, frozen=True):
     """The audit of a session at a leaf.
 
     `counter` names the token counter of all recomputed figures; `estimate`: it does not use the vocabulary of
-    the model in use at the leaf. `cost` covers the whole session, `cache` the calls on the leaf's path.
+    the model in use at the leaf. `cost` and `cache` cover the whole session.
     What could not be computed is listed in `not_computed`, and is None or missing in its place.
     `earlier` is the session's previous generation, None for the first: if a harness rewrites a file, each
     state of it becomes a session. `original` is the session whose calls `cost` leaves out, because this one is a
@@ -217,7 +217,7 @@ def audit(
         costs = isolation.compute(
             "cost", lambda: session_cost(snapshot, session, prices=prices, answered=answered)
         )
-        cache = isolation.compute("prompt cache", lambda: cache_history(branch.calls, made))
+        cache = isolation.compute("prompt cache", lambda: cache_history(made))
         if isolation.failed:
             # Damaged bytes can fail in any way.
             require_sound(snapshot, session)

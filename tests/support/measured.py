@@ -45,7 +45,6 @@ NO_CACHE = CacheEffect(
     shared_tokens=0,
     rewritten_tokens=0,
     call=None,
-    predicted_read=None,
     recorded_read=None,
     recorded_write=None,
 )
@@ -197,9 +196,7 @@ def audit(
         "gaps": [],
         "failed_compactions": [],
         "cost": SessionCost(prices="a table", prices_date="", spent=cost or spent(), models=[]),
-        "cache": CacheHistory(
-            calls=0, close=0, share=None, predicted=0, recorded=0, written=0, unread=0, reads=[]
-        ),
+        "cache": CacheHistory(written=0, unread=0),
         **fields,
     }
     return Audit(

@@ -184,18 +184,17 @@ def test_what_was_said_next_is_told_by_event() -> None:
     assert told.split("  ")[-1].strip() == "2 messages: #4, #9 · 1 refused call: #9"
 
 
-def test_reads_of_the_cache_are_shown_as_expected_and_as_recorded() -> None:
+def test_reads_of_the_cache_are_shown_as_recorded() -> None:
     cache = CacheEffect(
         shared_messages=1,
         shared_tokens=20,
         rewritten_tokens=300,
         call="e9",
-        predicted_read=10,
         recorded_read=12,
         recorded_write=None,
     )
     (told,) = beyond_nothing(cache=cache)
-    assert (figures(told.replace(" e9", "")), " e9: " in told) == ([["1", "20", "300", "10", "12"]], True)
+    assert (figures(told.replace(" e9", "")), " e9: " in told) == ([["1", "20", "300", "12"]], True)
     assert beyond_nothing(cache=structs.replace(NO_CACHE, call="e9")) == []
 
 

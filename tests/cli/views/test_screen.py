@@ -189,9 +189,7 @@ def test_what_nobody_judged_is_said() -> None:
 
 
 def test_cache_writes_that_were_not_read_are_told() -> None:
-    cache = CacheHistory(
-        calls=2, close=0, share=0.0, predicted=0, recorded=0, written=1500, unread=400, reads=[]
-    )
+    cache = CacheHistory(written=1500, unread=400)
     assert "1,500 tokens written to the cache, 400 of them not read by the next call" in printed(
         screen, audit(cache=cache)
     )

@@ -1,8 +1,6 @@
-"""Size each call's context and its cached part, by hand and against a plain fold."""
+"""Size what each call was sent, and what it shares with the call before."""
 
 from __future__ import annotations
-
-from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -30,34 +28,36 @@ def calls(log, session="s", leaf=None):
         return model_calls(snapshot, resolve_cursor(snapshot, session, leaf=leaf), TOKENS)
 
 
-def readable(log, **options):
-    return [call.cached_tokens for call in calls(log, **options)]
+def shared(log):
+    """The messages that each call shares with the call before, and those that this one was sent."""
+    found = [call.previous for call in calls(log)]
+    return [each and (each.shared, each.messages) for each in found]
 
 
-def test_of_the_first_call_nothing_was_cached(story):
+def test_no_call_comes_before_the_first_one(story):
     story.says(user(long(10)), answer(5, sent=HEAD + 10))
-    assert readable(story.log) == [None]
+    assert shared(story.log) == [None]
 
 
-def test_a_context_that_grew_was_cached_as_far_as_the_call_before_measured(story):
+def test_a_context_that_grew_shares_all(story):
     story.says(user(long(10)), answer(5, sent=HEAD + 10), user(long(20)), answer(5, sent=HEAD + 35))
-    assert readable(story.log) == [None, HEAD + 10]
+    assert shared(story.log) == [None, (1, 1)]
 
 
-def test_behind_a_summary_only_what_lies_before_the_messages_was_cached(story):
+def test_a_context_behind_a_summary_shares_nothing(story):
     story.says(user(long(10)), answer(5, sent=HEAD + 10), user(long(20)), answer(5, sent=HEAD + 35))
     story.add(Compaction(summary=long(3), first_kept_entry_id="e4", tokens_before=9))
     story.says(answer(1, sent=HEAD + 8))
-    assert readable(story.log)[-1] == HEAD
+    assert shared(story.log)[-1] == (0, 3)
 
 
-def test_behind_a_rewrite_the_messages_before_it_were_cached_in_their_share(story):
+def test_a_context_behind_a_rewrite_shares_what_precedes_it(story):
     story.says(user(long(10)), answer(5, sent=HEAD + 10), result(long(40)))
     # The provider counts two tokens where we count one.
     story.says(answer(5, sent=HEAD + 2 * 55))
     story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e3", text=long(2))]))
     story.says(answer(5, sent=HEAD + 50))
-    assert readable(story.log)[-1] == HEAD + 2 * (10 + 5)
+    assert shared(story.log)[-1] == (2, 3)
 
 
 def test_a_rewrite_before_any_further_call_counts_with_those_behind_it(story):
@@ -65,7 +65,7 @@ def test_a_rewrite_before_any_further_call_counts_with_those_behind_it(story):
     story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e1", text=long(1))]))
     story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e3", text=long(1))]))
     story.says(answer(5, sent=HEAD + 50))
-    assert readable(story.log)[-1] == HEAD
+    assert shared(story.log)[-1] == (0, 3)
 
 
 def test_an_undo_gives_the_cached_prefix_back(story):
@@ -76,24 +76,12 @@ def test_an_undo_gives_the_cached_prefix_back(story):
         )
     )
     story.says(answer(5, sent=HEAD + 15))
-    assert readable(story.log)[-1] == HEAD + 10
+    assert shared(story.log)[-1] == (1, 1)
 
 
-def test_another_model_has_another_cache(story):
+def test_a_call_knows_whether_the_model_changed(story):
     story.says(user(long(10)), answer(5, sent=HEAD + 10), answer(5, sent=HEAD + 15, model="n"))
-    assert readable(story.log)[-1] == 0
-
-
-def test_no_more_is_cached_than_was_sent(story):
-    story.says(user(long(10)), answer(5, sent=HEAD + 10), answer(5, sent=20))
-    assert readable(story.log)[-1] == 20
-
-
-def test_messages_that_count_more_than_was_measured_leave_nothing_before_them(story):
-    story.says(user(long(10)), answer(5, sent=3))
-    story.add(Compaction(summary=long(3), first_kept_entry_id="", tokens_before=9))
-    story.says(answer(1, sent=8))
-    assert readable(story.log)[-1] == 0
+    assert [call.previous.is_same_model for call in calls(story.log)[1:]] == [False]
 
 
 def test_the_call_before_may_lie_on_another_branch(story):
@@ -102,15 +90,7 @@ def test_the_call_before_may_lie_on_another_branch(story):
     story.add(BranchSummary(from_id="e2", summary=long(2), left="e4"), parent="e2")
     story.says(answer(5, sent=HEAD + 17))
     # e4 was sent e1, e2 and e3; e1 and e2 begin e6, too.
-    assert readable(story.log) == [None, HEAD + 15]
-
-
-def test_time_passes_since_the_last_call_of_any_branch(story):
-    story.says(user(long(10)), answer(5, sent=HEAD + 10))
-    story.says(user(long(20)), answer(5, sent=HEAD + 35))
-    story.add(LeafMoved(from_id="e4"), parent="e2")
-    story.says(answer(5, sent=HEAD + 15))
-    assert [call.idle_ms for call in calls(story.log)] == [None, 2000]
+    assert shared(story.log) == [None, (2, 3)]
 
 
 @pytest.mark.parametrize("stop", ["aborted", "error"])
@@ -133,33 +113,21 @@ def plain(log, session):
     ]
     with log.snapshot() as snapshot:
         on_path = {event.seq for event in path(snapshot, resolve_cursor(snapshot, session))}
-    overhead = None
     for before, event in zip([None, *went_through], went_through, strict=False):
-        if event.seq not in on_path:
-            continue
-        view = node_of(event).message
-        sent = parts_above(log, session, event)
-        if overhead is None:
-            overhead = max(0, view.usage.prompt - sum(TOKENS.count(sent)))
-        yield None if before is None else share_of(log, session, before, event, overhead)
+        if event.seq in on_path:
+            yield before and shared_by(log, session, before, event)
 
 
 def parts_above(log, session, event):
     return build_context(log, session, leaf=event.parent or ROOT).parts
 
 
-def share_of(log, session, before, event, overhead):
-    was, now = node_of(before).message, node_of(event).message
-    if (was.provider, was.model) != (now.provider, now.model):
-        return 0
+def shared_by(log, session, before, event):
     old, new = (parts_above(log, session, each) for each in (before, event))
     same = 0
     while same < min(len(old), len(new)) and old[same].raw == new[same].raw:
         same += 1
-    total = sum(TOKENS.count(old))
-    share = Fraction(sum(TOKENS.count(old[:same])), total) if total else 0
-    fixed = min(overhead, was.usage.prompt)
-    return min(fixed + int((was.usage.prompt - fixed) * share), now.usage.prompt)
+    return same, len(old)
 
 
 ACTS = ("call", "call", "call", "says", "rewrite", "compaction", "undo", "move", "other model")
@@ -197,10 +165,4 @@ def told(steps):
 @given(steps=sessions)
 def test_calls_of_any_session_are_those_of_a_plain_fold(steps):
     log = told(steps)
-    assert readable(log) == list(plain(log, "s"))
-
-
-@given(steps=sessions)
-def test_no_cache_holds_more_than_a_call_was_sent(steps):
-    found = [call for call in calls(told(steps)) if call.cached_tokens is not None]
-    assert all(0 <= call.cached_tokens <= call.usage.prompt for call in found)
+    assert shared(log) == list(plain(log, "s"))

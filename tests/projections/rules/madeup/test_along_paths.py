@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 
@@ -40,17 +39,8 @@ class TestSizesAlong:
                 assert tuple(along.parts) == parts
         moments = timeline(log, session, tokens=tokens).moments
         assert [each.tokens for each in moments] == [sum(tokens.count(parts)) for parts in contexts]
-        first = calls[0]
-        overhead = first.usage.prompt - sum(tokens.count(above[first.id]))
         for before, call in pairwise(calls):
-            one, other = above[before.id], above[call.id]
-            share = Fraction(
-                sum(tokens.count(other[: shared_prefix_length(one, other)])), sum(tokens.count(one))
-            )
-            fixed = min(overhead, before.usage.prompt)
-            assert call.cached_tokens == min(
-                fixed + int((before.usage.prompt - fixed) * share), call.usage.prompt
-            )
+            assert call.previous.shared == shared_prefix_length(above[before.id], above[call.id])
 
     def test_with_records_of_several_messages_and_of_one_group(self, log: MemoryLog, tmp_path: Path) -> None:
         bring(
