@@ -26,9 +26,9 @@ from compaction.summarizers import (
     Answer,
     Cancellation,
     CancelledError,
-    HasModel,
     Summarizer,
     SummarizerError,
+    model_of,
 )
 from compaction.summarizers.chain import (
     RETRIES,
@@ -215,7 +215,7 @@ class CachingSummarizer:
     def __init__(self, log: EventLog, inner: Summarizer, *, budget: Budget, price_of: PriceOf) -> None:
         self.name, self._budget, self._price_of = inner.name, budget, price_of
         self._inner = _UnreachableGuard(inner)
-        self.model = inner.model if isinstance(inner, HasModel) else ""
+        self.model = model_of(inner)
         self._endpoint = _address(self.name)
         self._stored = stored_answers(log, self.name, self.model)
         self._writer = SessionWriter(log, answers_session(self.name, self.model))

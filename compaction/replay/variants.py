@@ -11,7 +11,6 @@ import msgspec
 from compaction.policy.model import Policy
 from compaction.policy.validate import template_names
 from compaction.replay.program import Program
-from compaction.summarizers import HasIdentity
 from compaction.summarizers.chain import SummarizerChain
 from compaction.templates import Source, load_built_in
 from eventstore.dependencies import digest_of_code, result_key
@@ -72,7 +71,7 @@ def identity_of(variant: Variant) -> tuple[object, ...] | None:
 
 def identity_of_chain(chain: SummarizerChain) -> list[object]:
     """Return what decides the answers of each summarizer, None for one whose answers may differ."""
-    return [each.identity if isinstance(each, HasIdentity) else None for each in chain.summarizers]
+    return [getattr(each, "identity", None) for each in chain.summarizers]
 
 
 def _template_digest(name: str, variant: Variant) -> str | None:

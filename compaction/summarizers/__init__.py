@@ -6,7 +6,7 @@ To add one, write a module with its class, a line in the registry, tests and doc
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import msgspec
 
@@ -36,7 +36,12 @@ class Cancellation(Protocol):
 
 
 class Summarizer(Protocol):
-    """Turn a prompt into text; two threads may call it at once."""
+    """Turn a prompt into text; two threads may call it at once.
+
+    It may also have `model`, the name of the model that it asks, which goes into records; `endpoint`, the address that
+    it sends prompts to; `is_local`: True, if it sends them nowhere, so that no secret needs a mask; and `identity`:
+    everything except the prompt and the code that decides its answers, if these are always the same.
+    """
 
     @property
     def name(self) -> str:
@@ -46,40 +51,9 @@ class Summarizer(Protocol):
         """Return the answer to a prompt. Raises SummarizerError, CancelledError."""
 
 
-@runtime_checkable
-class HasModel(Protocol):
-    """A summarizer that asks one model, whose name goes into records."""
-
-    @property
-    def model(self) -> str:
-        """The name of the model."""
-
-
-@runtime_checkable
-class HasIdentity(Protocol):
-    """A summarizer whose answer to a prompt is always the same, while its identity is."""
-
-    @property
-    def identity(self) -> tuple[object, ...]:
-        """Everything except the prompt and the code that decides its answers."""
-
-
-@runtime_checkable
-class HasEndpoint(Protocol):
-    """A summarizer that sends prompts to an address, which is shown while waiting."""
-
-    @property
-    def endpoint(self) -> str:
-        """The address; credentials in it are never shown."""
-
-
-@runtime_checkable
-class IsLocal(Protocol):
-    """A summarizer that sends prompts nowhere, so that no secret needs a mask."""
-
-    @property
-    def is_local(self) -> bool:
-        """True."""
+def model_of(summarizer: Summarizer) -> str:
+    """Return the name of the model that a summarizer asks, "" if it names none."""
+    return str(getattr(summarizer, "model", ""))
 
 
 class SummarizerError(RefoldError):
@@ -113,30 +87,6 @@ class SummarizerError(RefoldError):
         self.args = (f"summarizer {self.summarizer}: {self.problem}",)
 
 
-class DeadlineError(SummarizerError):
-    """No answer came before the deadline of `seconds` for a summary with all its requests."""
-
-    def __init__(self, summarizer: str, seconds: float) -> None:
-        super().__init__(summarizer, f"no answer in time; a summary may take {seconds:g} s, retries included")
-        self.seconds = seconds
-
-
-class AnswerTooLargeError(SummarizerError):
-    """An answer exceeded `most` bytes; the rest was not read."""
-
-    def __init__(self, summarizer: str, most: int) -> None:
-        super().__init__(summarizer, f"the answer has more than {most:,} bytes; check the address")
-        self.most = most
-
-
-class RedirectError(SummarizerError):
-    """The server at `address` redirected to `location`; nothing was sent there."""
-
-    def __init__(self, summarizer: str, address: str, location: str) -> None:
-        super().__init__(summarizer, f"{address} redirects to {location}; use that address")
-        self.address, self.location = address, location
-
-
 class CancelledError(RefoldError):
     """The operation was cancelled; `requests` are the records of requests until then.
 
@@ -146,6 +96,3 @@ class CancelledError(RefoldError):
     def __init__(self, requests: Sequence[dict[str, Any]] = (), *, is_sent: bool = True) -> None:
         super().__init__("cancelled")
         self.requests, self.is_sent = list(requests), is_sent
-
-
-__all__ = ["Answer", "Cancellation", "CancelledError", "Summarizer", "SummarizerError"]

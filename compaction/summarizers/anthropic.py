@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from compaction.prompts import Prompt
-from compaction.summarizers import Answer, Cancellation, RedirectError, SummarizerError
+from compaction.summarizers import Answer, Cancellation, SummarizerError
 from compaction.summarizers.bodies import body_to_send, context_of
 from compaction.summarizers.refusals import (
     TOO_LARGE,
@@ -22,7 +22,7 @@ from compaction.summarizers.refusals import (
     single_line_message,
     strip_credentials,
 )
-from compaction.summarizers.transport import CONNECTING, CancellableTransport, run_cancellable
+from compaction.summarizers.transport import CONNECTING, CancellableTransport, redirected, run_cancellable
 from eventstore.event import epoch_milliseconds
 from eventstore.javascript import stringify
 from eventstore.views import Message, Thinking, Usage
@@ -177,8 +177,7 @@ class AnthropicSummarizer:
         Within an answer, the HTTP status is one of success.
         """
         if error.response.has_redirect_location:
-            moved = strip_credentials(error.response.headers["location"])
-            return RedirectError(self.name, strip_credentials(str(error.request.url)), moved)
+            return redirected(self.name, str(error.request.url), error.response.headers["location"])
         message = mask_secrets(error.api_message or error.message, secrets)
         status = error.status_code if error.response.is_error else error.type
         return self._failed(

@@ -16,12 +16,9 @@ from compaction.summarizers import (
     Answer,
     Cancellation,
     CancelledError,
-    DeadlineError,
-    HasEndpoint,
-    HasModel,
-    IsLocal,
     Summarizer,
     SummarizerError,
+    model_of,
 )
 from compaction.summarizers.refusals import strip_credentials
 from compaction.templates import missing_sections
@@ -245,8 +242,8 @@ def _attempt(
     if chain.is_cancelled():
         raise CancelledError(requests)
     if chain.seconds() >= until:
-        return DeadlineError(summarizer.name, chain.deadline)
-    if chain.redacts and not isinstance(summarizer, IsLocal):
+        return _late(summarizer, chain)
+    if chain.redacts and not getattr(summarizer, "is_local", False):
         prompt = mask_secrets(prompt)
     record = _record(prompt, summarizer, attempt)
     requests.append(record)
@@ -260,7 +257,7 @@ def _attempt(
         return _failed(record, error)
     except CancelledError:
         if chain.seconds() >= until and not chain.is_cancelled():
-            return _failed(record, DeadlineError(summarizer.name, chain.deadline))
+            return _failed(record, _late(summarizer, chain))
         record["error"] = "cancelled"
         raise CancelledError(requests) from None
     finally:
@@ -277,6 +274,11 @@ def _attempt(
     record |= {"model": answer.model, "answer": answer.text, **usage_json(answer.usage)}
     record |= {"isCut": True} if answer.is_cut else {}
     return msgspec.structs.replace(answer, text=text)
+
+
+def _late(summarizer: Summarizer, chain: SummarizerChain) -> SummarizerError:
+    problem = f"no answer in time; a summary may take {chain.deadline:g} s, retries included"
+    return SummarizerError(summarizer.name, problem)
 
 
 def text_of(answer: Answer, prompt: Prompt, summarizer: str) -> str:
@@ -362,10 +364,11 @@ def usage_json(usage: Usage | None) -> dict[str, Any]:
 
 def _whom(summarizer: Summarizer) -> str:
     """Return a summarizer's name, and its model or address if it has one."""
-    address = summarizer.endpoint if isinstance(summarizer, HasEndpoint) else ""
-    return " ".join([summarizer.name, *_model(summarizer).values(), strip_credentials(address)]).rstrip()
+    address = strip_credentials(getattr(summarizer, "endpoint", ""))
+    return " ".join(filter(None, (summarizer.name, model_of(summarizer), address)))
 
 
 def _model(summarizer: Summarizer) -> dict[str, Any]:
     """Return the model of a summarizer that names one, so that failed requests have it too."""
-    return {"model": summarizer.model} if isinstance(summarizer, HasModel) else {}
+    model = model_of(summarizer)
+    return {"model": model} if model else {}

@@ -11,13 +11,7 @@ from typing import Any, Final, TypeVar
 
 import httpx2
 
-from compaction.summarizers import (
-    AnswerTooLargeError,
-    Cancellation,
-    CancelledError,
-    RedirectError,
-    SummarizerError,
-)
+from compaction.summarizers import Cancellation, CancelledError, SummarizerError
 from compaction.summarizers.refusals import (
     TOO_LARGE,
     connection_problem,
@@ -184,8 +178,7 @@ class JsonService:
     def _refused(self, response: httpx2.Response, secrets: Iterable[str]) -> SummarizerError:
         status = response.status_code
         if response.has_redirect_location:
-            moved = strip_credentials(response.headers["location"])
-            return RedirectError(self._name, strip_credentials(self._address), moved)
+            return redirected(self._name, self._address, response.headers["location"])
         reply = mask_secrets(response.text, secrets)
         said = single_line_message(error_message(reply))
         return self.failed(
@@ -196,12 +189,18 @@ class JsonService:
         )
 
 
+def redirected(summarizer: str, address: str, location: str) -> SummarizerError:
+    """Return the error about a server that redirects; nothing was sent there."""
+    problem = f"{strip_credentials(address)} redirects to {strip_credentials(location)}; use that address"
+    return SummarizerError(summarizer, problem)
+
+
 MAX_RESPONSE_BYTES: Final = 16 * 1024 * 1024
 """Maximum decoded size: five times a summary of 20,000 tokens as an event stream."""
 
 
 def limit_response(response: httpx2.Response, summarizer: str) -> None:
-    """Make a response raise AnswerTooLargeError once more than 16 MiB of it are decoded.
+    """Make a response raise SummarizerError once more than 16 MiB of it are decoded.
 
     Call this before reading the response. Compressed data is decoded piece by piece.
     """
@@ -221,7 +220,8 @@ class _Bounded(httpx2.SyncByteStream):
         for piece in self._encoded.iter_bytes():
             size += len(piece)
             if size > MAX_RESPONSE_BYTES:
-                raise AnswerTooLargeError(self._summarizer, MAX_RESPONSE_BYTES)
+                problem = f"the answer has more than {MAX_RESPONSE_BYTES:,} bytes; check the address"
+                raise SummarizerError(self._summarizer, problem)
             yield piece
 
     def close(self) -> None:

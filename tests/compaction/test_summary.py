@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from compaction.cuts import LastMessages
-from compaction.summarizers import CancelledError, DeadlineError, SummarizerError
+from compaction.summarizers import CancelledError, SummarizerError
 from compaction.summarizers.anthropic import AnthropicSummarizer
 from compaction.summarizers.chain import SummarizersFailedError
 from compaction.summary import SummaryOptions
@@ -324,7 +324,8 @@ def test_all_steps_together_end_at_the_deadline(story):
     with pytest.raises(SummarizersFailedError) as raised:
         folded(story, unhurried, 2 * STEP)
     (last,) = raised.value.failures
-    assert (type(last), last.seconds, len(unhurried.prompts)) == (DeadlineError, 2 * STEP, 2)
+    assert last.problem.startswith(f"no answer in time; a summary may take {2 * STEP:g} s")
+    assert len(unhurried.prompts) == 2
     assert len(record(story, "attempt").request["requests"]) == 2
 
 

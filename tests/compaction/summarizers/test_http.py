@@ -7,7 +7,7 @@ import json
 import pytest
 
 from compaction.prompts import serialize
-from compaction.summarizers import Answer, CancelledError, RedirectError, SummarizerError
+from compaction.summarizers import Answer, CancelledError, SummarizerError
 from compaction.summarizers.http import HttpSummarizer
 from tests.compaction.summarizers.prompts import chain, live, never, prompt
 from tests.support.local_http import NO_SERVER, answers, hangs, refuses
@@ -68,8 +68,8 @@ def test_an_answer_that_is_no_utf_8_is_no_summary(server):
 
 def test_a_service_that_has_moved_is_reported_with_where_to(server):
     problem = failure(server(refuses(302, location="https://me:secret@elsewhere.test/x?key=secret")).url)
-    assert isinstance(problem, RedirectError)
-    assert (problem.location, problem.is_transient) == ("https://elsewhere.test/x", False)
+    assert problem.problem.endswith(" redirects to https://elsewhere.test/x; use that address")
+    assert not problem.is_transient
 
 
 @pytest.mark.parametrize("body", ["<html>", "", '{"summary": "cut', "\udcff"])
