@@ -162,7 +162,7 @@ def _digest_before(snapshot: Snapshot, session: str, seq: int) -> bytes:
         before = snapshot.frame(session, seq - 1)
     except NotFoundError as error:
         raise CorruptionError(session, seq - 1, "is missing") from error
-    found = linked(before, START)
+    found = linked(before, None)
     if found is None:
         raise CorruptionError(session, seq - 1, ALTERED)
     return found.digest

@@ -341,8 +341,8 @@ class Linked(msgspec.Struct, frozen=True, gc=False):
     expected: bytes
 
 
-def linked(frame: Buffer, previous: bytes) -> Linked | None:
-    """Return the digests of a frame after `previous`, None if a checksum is wrong.
+def linked(frame: Buffer, previous: bytes | None) -> Linked | None:
+    """Return the digests of a frame after `previous` (None: expect none), None if a checksum is wrong.
 
     Every frame of a context comes here. Raises CorruptionError if it has no known format or type.
     """
@@ -366,6 +366,8 @@ def linked(frame: Buffer, previous: bytes) -> Linked | None:
         format_name, kind = FORMATS[code].encode(), kind_of_code(tag_code).encode() or front[tag_at:named]
     except IndexError as error:
         raise CorruptionError("", seq, "has an unknown format or kind") from error
+    if previous is None:
+        return Linked(seq, digest, b"")
     names = (format_name, front[id_at:written_at], front[written_at:cause_at], kind, front[cause_at:tag_at])
     return Linked(seq, digest, link_encoded(previous, frame[named + _CHECKSUM_SIZE :], names, time))
 

@@ -12,6 +12,7 @@ import msgspec
 from eventstore.event import Event
 from eventstore.harnesses import node_of
 from eventstore.harnesses.claude_code.api_requests import (
+    MARK,
     ApiRequests,
     message_hash,
     prompt_of,
@@ -117,7 +118,7 @@ class ClaudeCodeRules(Rules):
     ) -> Sequence[Part]:
         """Join each answer's blocks; move attachments up past prompts; put notices in their words."""
         moved = without_calls_left_out(attachments_first(parts))
-        arranged = [_in_words(snapshot, part) for part in self.joined(moved)]
+        arranged = _in_words(snapshot, self.joined(moved))
         return lines_ended(arranged, lambda part: _ends_lines(snapshot, part))
 
     def settled(self, snapshot: Snapshot, parts: Sequence[Part]) -> int:  # noqa: ARG002
@@ -243,14 +244,27 @@ def _ends_lines(snapshot: Snapshot, part: Part) -> bool:
     return (version_at(event(snapshot, part.session, part.seq)) or ()) >= _ENDS_LINES
 
 
-def _in_words(snapshot: Snapshot, part: Part) -> Part:
-    """Return a notice with the words around it, which are only in the request that first has it."""
-    if not is_notice(part):
-        return part
-    for note in events_of_kinds(snapshot, part.session, {"note"}, first=part.seq + 1):
-        if note.format == VERSION and (words := words_around(part.raw, note.body)) is not None:
-            return msgspec.structs.replace(part, raw=words, recorded=None) if words else part
-    return part
+def _in_words(snapshot: Snapshot, parts: Sequence[Part]) -> Sequence[Part]:
+    """Return notices with the words around them, which are only in the request that first has each."""
+    notices = [part for part in parts if is_notice(part)]
+    if not notices:
+        return parts
+    # One read of a session for all of them: there may be hundreds among many thousand records.
+    found = {session: _recorded_notes(snapshot, session) for session in {part.session for part in notices}}
+    said = {part.key: _words_of(part, found[part.session]) for part in notices}
+    return [said.get(part.key, part) for part in parts]
+
+
+def _words_of(part: Part, notes: Sequence[tuple[int, bytes]]) -> Part:
+    around = (words_around(part.raw, note) for seq, note in notes if seq > part.seq)
+    words = next((each for each in around if each is not None), b"")
+    return msgspec.structs.replace(part, raw=words, recorded=None) if words else part
+
+
+def _recorded_notes(snapshot: Snapshot, session: str) -> list[tuple[int, bytes]]:
+    """Return the number and body of each note that is of a recorded request."""
+    notes = (each for each in events_of_kinds(snapshot, session, {"note"}) if each.format == VERSION)
+    return [(each.seq, body) for each in notes if MARK in (body := each.body)]
 
 
 def _notes_above(snapshot: Snapshot, entry: LazyEvent) -> Iterator[bytes]:

@@ -18,11 +18,13 @@ from hypothesis import strategies as st
 from eventstore.files.importing import import_sessions
 from eventstore.harnesses.claude_code.api_requests import message_hash
 from eventstore.memory import MemoryLog
+from eventstore.paths import events_of_kinds
 from projections.audit.checks import RECORDED, CheckResult, check_session
 from projections.audit.gaps import context_gaps
 from projections.context.build import build_context, harness_json
 from projections.context.cursor import resolve_cursor
 from projections.context.parts import Fate
+from projections.rules import claude_code
 from projections.settings import harness_prompt
 from projections.tokens import counter
 from tests.support.claude_code import (
@@ -309,3 +311,20 @@ def test_a_notice_has_the_words_of_its_request(tmp_path: Path, log: MemoryLog) -
 )
 def test_a_notice_without_its_request_is_plain(tmp_path: Path, log: MemoryLog, notes: list[bytes]) -> None:
     assert noticed(tmp_path, log, *notes) == NOTICE
+
+
+def test_one_read_of_a_session_serves_all_notices(
+    tmp_path: Path, log: MemoryLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = []
+
+    def counted(*given: Any, **options: Any) -> Any:
+        reads.append(given)
+        return events_of_kinds(*given, **options)
+
+    monkeypatch.setattr(claude_code, "events_of_kinds", counted)
+    notices = [said(f"u-{at}", f"u-{at - 1}" if at else None, NOTICE, version=NEW) for at in range(20)]
+    bring(log, tmp_path / "s.jsonl", *notices, *request_with(IN_WORDS))
+    shown = json.loads(harness_json(build_context(log, SESSION)))["messages"]
+    assert len(reads) == 1
+    assert json.dumps(shown).count("A task has ended.") == 20
