@@ -296,6 +296,11 @@ def format_of(frame: Buffer) -> str:
         raise CorruptionError("", header_of(frame).seq, "has an unknown format") from error
 
 
+def is_own(frame: Buffer) -> bool:
+    """Return True if refold, or a harness through it, wrote a frame's record."""
+    return frame[_PLACE.size] == 0
+
+
 def id_of(frame: Buffer) -> str:
     """Return the id of a frame's event without decoding the rest. Raises CorruptionError."""
     parent, kind, size, _, _, _ = _sizes_of(frame)

@@ -7,8 +7,11 @@ results of an event by its digest (`SnapshotCache`).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Final, Generic, TypeVar
+
+import msgspec
 
 from eventstore.errors import CorruptionError, NotFoundError, no_event
 from eventstore.event import Event, Flag
@@ -21,6 +24,7 @@ from eventstore.frame import (
     estimates_of,
     format_of,
     id_of,
+    is_own,
     kind_of,
     pointers_of,
     position_of,
@@ -31,11 +35,12 @@ from eventstore.frame import (
 )
 from eventstore.kinds import CODE_OF_KIND, KINDS
 from eventstore.log import Snapshot
-from eventstore.records import FORMAT
+from eventstore.records import Note, own_record
 from eventstore.runs import append_at, append_of, in_effect
 
 _OVERLAID: Final = Flag.OVERLAID.value
 _OFF_PATH: Final = Flag.OFF_PATH.value
+_NOTE: Final = CODE_OF_KIND["note"]
 
 
 class LazyEvent:
@@ -105,7 +110,7 @@ class LazyEvent:
     @property
     def is_own(self) -> bool:
         """True if refold, or a harness through it, wrote the event; False if it came from a file."""
-        return self.format == FORMAT
+        return is_own(self._frame)
 
     @property
     def time(self) -> int | None:
@@ -241,6 +246,19 @@ def events_of_kinds(
     """Yield the events of some kinds on all branches; of others only the kind is read."""
     frames = snapshot.frames(session, first=first, last=last, backward=backward)
     return _of_kinds(frames, session, kinds)
+
+
+def own_notes(
+    snapshot: Snapshot, session: str, shape: type[T], *, last: int | None = None
+) -> Iterator[tuple[Note, T]]:
+    """Yield the notes that refold wrote whose data has a shape, and that data."""
+    # A harness's own may be thousands.
+    found = (each for each in snapshot.frames(session, last=last) if each[1] == _NOTE and is_own(each))
+    for frame in found:
+        note = own_record(LazyEvent(frame, session))
+        with suppress(msgspec.ValidationError):
+            if isinstance(note, Note):
+                yield note, msgspec.convert(note.data, shape)
 
 
 def path(snapshot: Snapshot, session: str, leaf: int, *, first: int = 1) -> Iterator[LazyEvent]:

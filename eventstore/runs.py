@@ -21,9 +21,11 @@ def runs_above(leaf: int, read: ReadFrame) -> Iterator[tuple[int, int]]:
     seen = set[int]()
     while leaf and leaf not in seen:
         seen.add(leaf)
-        _, _, _, run_start, *_ = pointers_of(read(leaf))
+        _, _, above, run_start, *_ = pointers_of(read(leaf))
         yield run_start, leaf
-        _, _, leaf, *_ = pointers_of(read(run_start))
+        if run_start != leaf:
+            _, _, above, *_ = pointers_of(read(run_start))
+        leaf = above
 
 
 def runs_of_path(head: Head, leaf: int, first: int, read: ReadFrame) -> list[tuple[int, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from posixpath import isabs, join, normpath
 from typing import Any, Final
 
@@ -20,6 +21,8 @@ from projections.rules import rules_at
 
 _SUMMARIES: Final = ("compaction", "branch_summary")
 _PATCH: Final = b"*** Begin Patch"
+_ESCAPED: Final = b"\\u00"
+"""Begins any letter of a name that JSON has in another way."""
 _PATCH_HEADER: Final = re.compile(
     r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\*\*\* Move to: (.+)$", re.MULTILINE
 )
@@ -90,7 +93,18 @@ def beside(snapshot: Snapshot, on_path: Sequence[LazyEvent | Event]) -> list[Laz
 
 
 def _may_touch(entry: Event | LazyEvent) -> bool:
-    return entry.kind in _SUMMARIES or (entry.kind == "message" and entry.role == "assistant")
+    if entry.kind != "message" or entry.role != "assistant":
+        return entry.kind in _SUMMARIES
+    body = bytes(entry.body)
+    return any(each in body for each in _marks(entry.format))
+
+
+@cache
+def _marks(version: str) -> tuple[bytes, ...]:
+    """Return the bytes of which a call that touches files has one: to decode all messages takes long."""
+    tools = format_of(version).tools
+    names = (*tools.reads, *tools.modifies, *tools.editors, *tools.patches)
+    return (*(f'"{each}"'.encode() for each in names), _PATCH, _ESCAPED)
 
 
 def files_of(entries: Iterable[Event | LazyEvent], snapshot: Snapshot) -> FileSets:

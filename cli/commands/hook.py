@@ -154,18 +154,18 @@ def _answer(ctx: click.Context, harness: str, event: dict[str, Any]) -> str:
 def _words(log: StoredLog, session: str, harness: str, event: dict[str, Any], *, is_compacted: bool) -> str:
     """Return what a summarizer is told, or what goes back behind a compaction; a note keeps it."""
     from compaction.giving_back import FOR_SUMMARIZER, masked_words, words_behind, words_for_summarizer
-    from compaction.recorded_boundaries import behind_newest
     from projections.context.cursor import resolve_cursor
 
     with log.snapshot() as snapshot:
         cursor = resolve_cursor(snapshot, session)
         if not is_compacted:
             return words_for_summarizer(snapshot, cursor, masked_words(FOR_SUMMARIZER)).text
-        given = (
-            words_behind(snapshot, cursor, masked_words(), summary=event.get("summary"))
-            if harness == _UNRECORDED
-            else behind_newest(snapshot, cursor, masked_words())
-        )
+        if harness == _UNRECORDED:
+            given = words_behind(snapshot, cursor, masked_words(), summary=event.get("summary"))
+        else:
+            from compaction.recorded_boundaries import behind_newest
+
+            given = behind_newest(snapshot, cursor, masked_words())
         before = _last_before(snapshot, cursor, harness)
     if given.text:
         _keep(log, session, before, given)

@@ -9,8 +9,7 @@ import msgspec
 
 from eventstore.javascript import utf16_length
 from eventstore.log import Snapshot
-from eventstore.paths import events_of_kinds
-from eventstore.records import Note, own_record
+from eventstore.paths import own_notes
 from projections.audit.measure import MetricStruct
 from projections.audit.readings import Quotation
 from projections.audit.said import Texts
@@ -118,16 +117,11 @@ def _notes(
     snapshot: Snapshot, cursor: Cursor, windows: Sequence[Window]
 ) -> Iterator[tuple[int, _GivenBackNote]]:
     """Yield each note with the number of the compaction behind which it was given."""
-    for event in events_of_kinds(snapshot, cursor.session, {"note"}, last=cursor.as_of):
-        record = own_record(event)
-        try:
-            note = msgspec.convert(record.data, _GivenBackNote) if isinstance(record, Note) else None
-        except msgspec.ValidationError:
-            continue
-        above = snapshot.locate(cursor.session, record.target_id) if isinstance(record, Note) else 0
+    for note, given in own_notes(snapshot, cursor.session, _GivenBackNote, last=cursor.as_of):
+        above = snapshot.locate(cursor.session, note.target_id)
         window = next((each for each in windows if each.seq > above), None)
-        if note is not None and window is not None:
-            yield window.seq, note
+        if window is not None:
+            yield window.seq, given
 
 
 def _has(texts: Texts, quote: str) -> bool:

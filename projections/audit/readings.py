@@ -12,8 +12,7 @@ import msgspec
 from eventstore import paths
 from eventstore.harnesses import node_of
 from eventstore.log import Snapshot
-from eventstore.paths import LazyEvent, events_of_kinds
-from eventstore.records import Note, own_record
+from eventstore.paths import events_of_kinds
 from projections.audit.measure import EventRef, MetricStruct
 from projections.person_text import outside_tags
 from projections.pieces import Who, pieces_of
@@ -164,8 +163,7 @@ def readings(snapshot: Snapshot, session: str) -> dict[str, Reading]:
 
     Claims whose quotations do not stand in the log are among those refused: anybody can append a note.
     """
-    found = (_reading_of(event) for event in events_of_kinds(snapshot, session, {"note"}))
-    newest = {each.boundary: each for each in found if each is not None}
+    newest = {each.boundary: each for _, each in paths.own_notes(snapshot, session, Reading)}
     return {boundary: _Recheck(snapshot, session, boundary).of(each) for boundary, each in newest.items()}
 
 
@@ -305,11 +303,3 @@ def losses_by_event(snapshot: Snapshot, session: str) -> dict[int, tuple[str, ..
             for seq in {each.seq for each in places}:
                 found[seq] = (*found.get(seq, ()), what)
     return found
-
-
-def _reading_of(event: LazyEvent) -> Reading | None:
-    note = own_record(event)
-    try:
-        return msgspec.convert(note.data, Reading) if isinstance(note, Note) else None
-    except msgspec.ValidationError:
-        return None

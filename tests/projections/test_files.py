@@ -206,6 +206,14 @@ def test_a_call_whose_other_arguments_are_no_utf8_counts(store, tmp_path):
     assert file_operations(store, import_file(store, path).id) == operations(modified=["a.py"])
 
 
+def test_a_call_whose_name_is_escaped_counts(store, tmp_path):
+    content = rb'[{"type":"toolCall","id":"c","name":"\u0077rite","arguments":{"path":"a.py"}}]'
+    message = b'{"role":"assistant","content":%s}' % content
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(header() + b'{"type":"message","id":"a1","parentId":null,"message":%s}\n' % message)
+    assert file_operations(store, import_file(store, path).id) == operations(modified=["a.py"])
+
+
 def test_calls_of_another_branch_do_not_count(story):
     root, _ = story.says(user("root"), assistant(call("read", path="a.py")))
     story.add(LeafMoved(from_id="e2"), parent=root)

@@ -65,6 +65,7 @@ class OpencodeDatabase(SourceContents):
         Raises NoSessionError for a database that is not opencode's, BadInputError for one that cannot be read.
         """
         self._path, self._name = os.fsdecode(source.path), source.name
+        self._before: dict[tuple[object, ...], tuple[list[Row] | None, str]] = {}
         with self.transaction() as database:
             names = {
                 name.decode()
@@ -97,6 +98,16 @@ class OpencodeDatabase(SourceContents):
             raise BadInputError(
                 self._name, f"cannot be read ({error})", "try again; or export the session"
             ) from error
+
+    def before(self, rows: EventRows, since: int, new: Sequence[Row]) -> tuple[list[Row] | None, str]:
+        """Return what `EventRows.before` does, and the session's title then."""
+        # An import reads twice, and this looks at all events.
+        key = (rows.session, since, *(row.id for row in new))
+        if key not in self._before:
+            about = rows.about_session(since)
+            title = text(fields(fields_of(about.data).get("info")).get("title")) if about else ""
+            self._before[key] = rows.before(since, new), title
+        return self._before[key]
 
     def read(self, resume: Resume, known: KnownEvents) -> SessionReader:  # noqa: ARG002  the log says what is new
         return _Reader(self, known)
@@ -181,19 +192,17 @@ class _Reader(SessionReader):
         """
         since = rows.known(lambda name: self._is_known(place, name))
         new = list(rows.select("AND seq >= ?", since))
-        before = rows.before(since, new) if since else None
+        before, title = self._database.before(rows, since, new) if since else (None, "")
         if before is None:
             return list(rows.select())
         for row in before:
             if (event := self._stored(place, row)) is not None:
                 reader.go_past(row, event)
-        about = rows.about_session(since)
-        title = fields(fields_of(about.data).get("info")).get("title") if about else ""
         first, last = (
             filter(None, (self._stored(place, row) for row in rows.select("AND seq < ?", since, which=order)))
             for order in ("", "DESC")
         )
-        reader.go_on(_tip(last), next((event.id for event in first if event.is_entry), ""), text(title))
+        reader.go_on(_tip(last), next((event.id for event in first if event.is_entry), ""), title)
         self._line += since
         self._resumed[place] = self._line + 1
         return new

@@ -13,7 +13,7 @@ import pytest
 
 from eventstore.event import Event
 from eventstore.files.importing import import_sessions
-from eventstore.harnesses.opencode.event_rows import Row
+from eventstore.harnesses.opencode.event_rows import EventRows, Row
 from eventstore.harnesses.opencode.event_table import EventReader
 from eventstore.harnesses.opencode.session_records import fields_of
 from eventstore.memory import MemoryLog
@@ -169,6 +169,7 @@ def test_only_what_is_new_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     database.compact("msg_50", "msg_51", "so far", tail="msg_20")
     read, past = list[int](), list[str]()
     events, go_past = EventReader.events, EventReader.go_past
+    before, searches = EventRows.before, list[int]()
 
     def counted(reader: EventReader, rows: Sequence[Row]) -> Any:
         read.append(len(rows))
@@ -178,8 +179,14 @@ def test_only_what_is_new_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         past.append(row.id)
         go_past(reader, row, event)
 
+    def searched(rows: EventRows, since: int, new: Sequence[Row]) -> Any:
+        searches.append(since)
+        return before(rows, since, new)
+
+    monkeypatch.setattr(EventRows, "before", searched)
     monkeypatch.setattr(EventReader, "events", counted)
     monkeypatch.setattr(EventReader, "go_past", passed)
     (found,) = import_sessions(log, database.path)
     assert (found.added, read) == (6, [6, 6])
     assert len(set(past)) == 2
+    assert len(searches) == 1
