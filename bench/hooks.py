@@ -31,6 +31,8 @@ SESSION = "22222222-2222-4222-8222-222222222222"
 SUMMARY = "words " * 2_000
 REFOLD = (sys.executable, "-c", "from cli.start import main; main()")
 """The command as it is installed: `-m refold` loads the package for programs, too."""
+COMPILED = {"PYTHONDONTWRITEBYTECODE": ""}
+"""An installed package is compiled."""
 
 
 class ClaudeCode:
@@ -187,7 +189,7 @@ def main(harness: str) -> None:
         session, turns = HARNESSES[harness](Path(folder)), count(1)
         while session.path.stat().st_size < BYTES:
             session.grow(next(turns))
-        environment = {**os.environ, "REFOLD_STORE": str(Path(folder, "store"))}
+        environment = {**os.environ, "REFOLD_STORE": str(Path(folder, "store")), **COMPILED}
 
         def run(*words: str, event: str = "", **more: str) -> tuple[float, float]:
             given = {

@@ -20,6 +20,7 @@ from statistics import median
 from typing import Any
 
 from bench.conftest import REFOLD
+from bench.hooks import COMPILED
 from bench.sessions import session_file, session_name
 
 EVENTS, MESSAGES = 4_600, 60
@@ -45,7 +46,7 @@ def main() -> None:
         times.setdefault(step, []).append(took)
 
     with tempfile.TemporaryDirectory(prefix="refold-recall-") as folder:
-        environment = {**os.environ, "REFOLD_STORE": str(Path(folder, "store"))}
+        environment = {**os.environ, "REFOLD_STORE": str(Path(folder, "store")), **COMPILED}
         for _ in range(ROUNDS):
             with subprocess.Popen(
                 [sys.executable, *REFOLD, "sync", str(file)], env=environment, stdout=subprocess.DEVNULL

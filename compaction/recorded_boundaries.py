@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from compaction.giving_back import GivenBack, Words, words_behind
-from compaction.judge.material import pieces_in
 from eventstore.errors import NotFoundError
 from eventstore.event import Event
 from eventstore.log import Snapshot
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, newest_first, path
+from projections.context.parts import view_of_part
+from projections.pieces import pieces_of
 
 
 def behind_newest(snapshot: Snapshot, cursor: Cursor, words: Words) -> GivenBack:
@@ -33,6 +34,9 @@ def at_boundaries(snapshot: Snapshot, cursor: Cursor, words: Words) -> Iterator[
 
 def behind(snapshot: Snapshot, cursor: Cursor, compaction: Event, words: Words) -> GivenBack:
     """Return what goes back: what the context that the compaction made does not show."""
-    shown = context_at(snapshot, cursor.at_leaf(compaction.seq))
-    seen = "\n".join(each.text for each in pieces_in(shown.parts))
+    shown = context_at(snapshot, cursor.at_leaf(compaction.seq)).parts
+    pieces = (
+        pieces_of(view_of_part(each), by_person=each.by_person and not each.continues) for each in shown
+    )
+    seen = "\n".join(text for several in pieces for _, text in several)
     return words_behind(snapshot, cursor.at_leaf(compaction.parent_seq), words, summary=seen)

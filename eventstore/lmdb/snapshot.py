@@ -36,6 +36,8 @@ class LmdbSnapshot:
         self._dbs = dbs
         self._events = dbs.events
         self._numbers: dict[str, int] = {}
+        # The newest path as runs: several questions about one context ask for it.
+        self._walked: tuple[tuple[str, int, int], list[tuple[int, int]]] = ("", 0, 0), []
         self._heads: dict[str, Head] = {}
 
     def damage(self, error: BaseException) -> CorruptionError | None:
@@ -124,8 +126,11 @@ class LmdbSnapshot:
         return found
 
     def path(self, session: str, leaf: int, *, first: int = 1) -> Iterator[Buffer]:
-        head, number = self.head(session), self._number(session)
-        runs = runs_of_path(head, leaf, first, lambda seq: self.frame(session, seq))
+        number, key = self._number(session), (session, leaf, first)
+        if self._walked[0] != key:
+            head = self.head(session)
+            self._walked = key, runs_of_path(head, leaf, first, lambda seq: self.frame(session, seq))
+        _, runs = self._walked
         if len(runs) == 1:
             return self._run(session, number, *runs[0])
         return chain.from_iterable(self._run(session, number, *run) for run in runs)

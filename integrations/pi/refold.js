@@ -4,6 +4,7 @@
 import { execFile } from 'node:child_process';
 
 const TYPE = 'refold';
+let harness = 'pi';
 
 function answer(ctx, name, more = {}, seconds = 4) {
   return new Promise((settle) => {
@@ -14,7 +15,7 @@ function answer(ctx, name, more = {}, seconds = 4) {
         return;
       }
       const event = JSON.stringify({ hook_event_name: name, transcript_path: path, ...more });
-      const words = ['hook', 'pi', '--event', event, '--timeout', `${seconds}`];
+      const words = ['hook', harness, '--event', event, '--timeout', `${seconds}`];
       const options = { timeout: (seconds + 2) * 1000, killSignal: 'SIGKILL', maxBuffer: 1 << 24 };
       // The programs' own exec reports a program that a signal ended as one that succeeded.
       execFile('refold', words, options, (error, given) => {
@@ -102,11 +103,12 @@ function byPolicy(pi, policy) {
 }
 
 export default function (pi) {
+  // Only oh-my-pi gives its extensions a logger.
+  harness = pi.logger === undefined ? 'pi' : 'oh-my-pi';
   if (process.env.REFOLD_POLICY) {
     byPolicy(pi, process.env.REFOLD_POLICY);
   }
-  // Only oh-my-pi gives its extensions a logger.
-  (pi.logger === undefined ? inPi : inOhMyPi)(pi);
+  (harness === 'pi' ? inPi : inOhMyPi)(pi);
   pi.on('session_shutdown', async (event, ctx) => {
     await answer(ctx, 'SessionEnd');
   });
