@@ -2,7 +2,8 @@
 
     python -m bench.recall
 
-The server has a working folder without sessions, so that it cannot prepare for the question.
+The server has a working folder without sessions, so that it cannot prepare for the question. The word is in no event:
+all are read.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _HELLO = {
     "capabilities": {},
     "clientInfo": {"name": "bench", "version": "1"},
 }
-_ASKED = {"name": "recall", "arguments": {"query": "the order", "session": session_name(EVENTS, MESSAGES)}}
+_ASKED = {"name": "recall", "arguments": {"query": "xylophone", "session": session_name(EVENTS, MESSAGES)}}
 
 
 def main() -> None:

@@ -54,10 +54,13 @@ _MARGIN: Final = (
     % (_COLOR, _COLOR)
 )
 _ODD: Final = re.compile(
-    rb"""(\\+(?:[nr\r\n]%b|["'/bft]|u001[bB]%b|u[0-9a-fA-F]{4})?|[\r\n]%b|\x1b(?:%b)?)"""
-    % (_MARGIN, _COLOR, _MARGIN, _COLOR)
+    rb"""(\\\\*(?:[nr\r\n]%b|["'/bft]|u001[bB]%b|u[0-9a-fA-F]{4})?|\r%b|\n%b|\x1b(?:%b)?)"""
+    % (_MARGIN, _COLOR, _MARGIN, _MARGIN, _COLOR)
 )
-"""Escapes, also of JSON within JSON; line ends with the margin behind; a terminal's codes."""
+"""Escapes, also of JSON within JSON; line ends with the margin behind; a terminal's codes.
+
+Each choice begins with one byte, which Python looks for twice as fast.
+"""
 _TRAILING: Final = b" \t|\xe2\x94\x82"
 
 

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from cli import recalling
 from cli.recalling import MOST_TOKENS, Recaller
 from eventstore import import_file, open_store
 from eventstore.errors import NotFoundError
 from eventstore.secrets import FoundSecret, UnwrappedText, find_secrets
+from projections.search.full_text import INDEX_FILE
 from tests.cli.lossy import LOSSY, judged, store_lossy
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
@@ -38,6 +40,16 @@ def test_only_what_left_the_context_is_recalled(told: Refold) -> None:
     assert gone
     assert len(gone) < len(everything)
     assert not any("context" in each.partition(":")[0] for each in gone)
+
+
+def test_only_long_sessions_need_an_index(told: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = told.store / INDEX_FILE
+    index.unlink(missing_ok=True)
+    read = asking(told).recall("parser", SESSION, only_gone=True, limit=9)
+    assert not index.exists()
+    monkeypatch.setattr(recalling, "_FEW", 0)
+    assert asking(told).recall("parser", SESSION, only_gone=True, limit=9) == read
+    assert index.exists()
 
 
 def test_a_session_of_the_folder_is_meant(told: Refold) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from eventstore import EventLog, NewEvent, open_store
 from eventstore.errors import StoreError
 from eventstore.memory import MemoryLog
-from projections.search import State, search
+from projections.search import State, search, search_by_reading
 from projections.search.full_text import INDEX_FILE, open_index
 from projections.search.words import Query
 from tests.projections.search.indexes import dump
@@ -37,6 +37,19 @@ def test_a_search_finds_what_is_new_the_newest_time_first(store: EventLog, tmp_p
     assert found(store, "two one", tmp_path) == ["s a"]
     assert found(store, "two", tmp_path, sessions={"t", "none"}) == ["t b", "t c"]
     assert [hit.id for hit in search(store, tmp_path, Query("two"), limit=1)] == ["b"]
+
+
+@pytest.mark.parametrize(
+    "query", ["two", "ONE two", "findmodel", "model", "née", '"two one"', "fi*", "nobody"]
+)
+@pytest.mark.parametrize("gone", [False, True])
+def test_reading_all_finds_what_an_index_finds(log: EventLog, query: str, gone: bool) -> None:  # noqa: FBT001
+    texts = ("one two", "two findModel", "Née two one", "kept two", "two two")
+    log.append("s", [message(each[:3] + str(at), each, time=at) for at, each in enumerate(texts)])
+    log.append("s", [compaction("k", "kep3"), message("e", "two", time=9)])
+    with log.snapshot() as snapshot:
+        read = search_by_reading(snapshot, "s", Query(query), gone=gone)
+    assert read == search(log, None, Query(query), sessions={"s"}, gone=gone)
 
 
 def test_titles_labels_and_data_of_extensions_are_found_as_unsent(log: EventLog) -> None:
