@@ -48,8 +48,8 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
 class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of a replay; each variant as `POLICY[:TEMPLATE][@MODEL]`.
 
-    `commands` are the command lines of programs that are variants too. `matches_size`: keep as much as makes a context
-    as large as the recorded one. `rounds`: variants compact their own contexts again, so often, 0 for not at all.
+    `commands` are the command lines of programs that are variants too. `rounds`: variants compact their own contexts
+    again, so often, 0 for not at all.
     `reader` names who says what contexts have in other words, "" for nobody. `is_triggered`: policies decide when to
     compact. `prices` is a file of prices, None for those of the library. With `redacts`, models get no secrets.
     `answers` are those of models. Summaries are returned if `has_summaries`.
@@ -59,7 +59,6 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     commands: tuple[str, ...] = ()
     at: Where = "clean"
     is_triggered: bool = False
-    matches_size: bool = False
     rounds: int = 0
     reader: str = ""
     prices: str | None = None
@@ -147,7 +146,6 @@ def measures_of(wanted: ReplayOptions, log: EventLog | None = None) -> Measures:
     return Measures(
         at=wanted.at,
         limits=Limits(window=wanted.window),
-        matches_size=wanted.matches_size,
         rounds=wanted.rounds,
         reader=SummarizerChain(summarizers=answers) if reader else None,
         prices=prices_of_file(wanted.prices) if wanted.prices else library_prices(),

@@ -66,12 +66,6 @@ if TYPE_CHECKING:
     help="Where to compact: in stretches that were never compacted, where the session did, or when policies decide to.",
 )
 @click.option(
-    "--match-size",
-    "matches_size",
-    is_flag=True,
-    help="Choose for each policy how much it keeps, so that its context has the recorded size within 2 %.",
-)
-@click.option(
     "--rounds",
     type=click.IntRange(1),
     metavar="N",
@@ -154,7 +148,6 @@ class _Options(TypedDict):
     is_agreed: bool
     budget: float | None
     at: Where | Literal["triggered"]
-    matches_size: bool
     rounds: int | None
     reader: str
     keep_recent: int | None
@@ -170,7 +163,6 @@ def _wanted(ctx: click.Context, options: _Options) -> ReplayOptions:
         commands=options["commands"],
         at="clean" if at == "triggered" else at,
         is_triggered=at == "triggered",
-        matches_size=options["matches_size"],
         rounds=options["rounds"] or 0,
         reader=options["reader"],
         prices=chosen_prices(ctx),
@@ -213,17 +205,10 @@ def _require_consistent(wanted: ReplayOptions, output: str | None, consent: Cons
     from projections.audit.prices import prices_of_file
 
     variants_of(wanted)
-    if wanted.matches_size and (
-        wanted.at != "recorded" or wanted.keep_recent is not None or uses_models(wanted)
-    ):
-        problem = "--match-size needs --at recorded, and excludes --keep-recent and summaries by models"
-        raise click.UsageError(problem)
     if wanted.is_triggered and (output is not None or uses_models(wanted)):
         raise click.UsageError("--at triggered asks no model and has no page: leave out --output and @MODEL")
     if wanted.at != "recorded" and (wanted.rounds or wanted.reader):
         raise click.UsageError("--rounds and --reader need --at recorded")
-    if wanted.rounds and wanted.matches_size:
-        raise click.UsageError("--rounds excludes --match-size")
     reader_of(wanted)
     if output is not None:
         refuse_other_files(output)

@@ -11,7 +11,7 @@ from compaction.replay.boundaries import Boundary, Where, courses_of
 from compaction.replay.costs import Call, Growth, input_cost
 from compaction.replay.kept import asking, claims_of, counts_of, is_readable, kept_in
 from compaction.replay.results import Claim, ReplayedBoundary, ReplayResult, Trial
-from compaction.replay.trials import Attempted, try_of_recorded_size, try_variant
+from compaction.replay.trials import Attempted, try_variant
 from compaction.replay.variants import Variant, identity_of, identity_of_chain, trial_key
 from compaction.summarizers.chain import SummarizerChain, SummarizersFailedError
 from eventstore.dependencies import StoredResults
@@ -26,14 +26,13 @@ from projections.tokens import counter
 class Measures(msgspec.Struct, frozen=True, kw_only=True):
     """Options of a replay.
 
-    `matches_size`: each policy keeps as much as makes its context as large as the recorded one. `rounds`: variants
-    compact their own contexts again at the first so many boundaries of a session, 0 for each boundary by itself.
+    `rounds`: variants compact their own contexts again at the first so many boundaries of a session, 0 for each
+    boundary by itself.
     `reader` answers what a context says in other words, None for nobody. `prices` are those of calls, None for no cost.
     """
 
     at: Where = "clean"
     limits: Limits
-    matches_size: bool = False
     rounds: int = 0
     reader: SummarizerChain | None = None
     prices: Prices | None = None
@@ -128,7 +127,7 @@ class _Replay:
         key = trial_key(
             self._session,
             [each.leaf.seq for each in course],
-            *(measures.at, measures.limits, measures.matches_size, measures.rounds, identity),
+            *(measures.at, measures.limits, measures.rounds, identity),
             identity_of_chain(measures.reader) if measures.reader else None,
             identity_of_prices(measures.prices) if measures.prices else None,
         )
@@ -137,7 +136,7 @@ class _Replay:
             return found.tried
         tried = list[_Tried]()
         try:
-            attempts = self._attempts(course, variant)
+            attempts = try_variant(self.snapshot, self.cursor, course, variant, limits=measures.limits)
             for boundary, attempted, asked, sent in zip(course, attempts, claims, calls, strict=True):
                 tried.append(self._measured(boundary, variant, attempted, asked, sent))
         except SummarizersFailedError as error:
@@ -145,14 +144,6 @@ class _Replay:
         if identity:
             self._stored.add(key, _Course(tried))
         return tried
-
-    def _attempts(self, course: Sequence[Boundary], variant: Variant) -> Iterator[Attempted]:
-        limits = self._measures.limits
-        if not self._measures.matches_size:
-            return try_variant(self.snapshot, self.cursor, course, variant, limits=limits)
-        return (
-            try_of_recorded_size(self.snapshot, self.cursor, each, variant, limits=limits) for each in course
-        )
 
     def _measured(
         self,

@@ -35,8 +35,6 @@ from projections.replacement import end_of_change
 from projections.tokens import counter
 
 _REPLACEMENTS: Final = frozenset({"compaction", "rewrite", "undone", "reset_boundary"})
-_SAME_SIZE: Final = 0.02
-"""The maximum relative difference of two sizes that count as the same."""
 _NO_GAIN: Final = "the context would not get smaller"
 
 
@@ -155,45 +153,6 @@ def following(entries: Sequence[Event], *, above: str | Literal[Parent.LEAF] | N
         as_new(entry, parent=Parent.LEAF if place else above, target=None)
         for place, entry in enumerate(entries)
     ]
-
-
-def try_of_recorded_size(
-    snapshot: Snapshot, cursor: Cursor, boundary: Boundary, variant: Variant, *, limits: Limits
-) -> Attempted:
-    """Return a variant's context, cut so that it is about as large as the recorded one.
-
-    The sizes differ by at most 2 %. Return why there is none, also if no tail makes it so. A variant without a policy
-    is tried as it is. Raises SummarizersFailedError.
-    """
-    if variant.policy is None or boundary.compaction is None:
-        (found,) = try_variant(snapshot, cursor, [boundary], variant, limits=limits)
-        return found
-    before = context_at(snapshot, cursor.at_leaf(boundary.leaf.seq))
-    if variant.policy.cut is None:
-        return Attempted(before, "the policy has no cut whose size could be chosen")
-    recorded = context_at(snapshot, cursor.at_leaf(end_of_change(boundary.compaction, snapshot, cursor)))
-    wanted = _size(recorded) + boundary.reckoned
-    # A longer tail makes a larger context, but for the summary of what is left.
-    least, most = 0, _size(before)
-    nearest, reason = 0, ""
-    while least <= most:
-        tokens = (least + most) // 2
-        policy = variant.policy.keeping(tokens)
-        smaller = msgspec.structs.replace(variant, policy=policy)
-        (found,) = try_variant(snapshot, cursor, [boundary], smaller, limits=limits)
-        if isinstance(found.after, str):
-            # With nearly everything kept, there is nothing to compact.
-            reason, most = found.after, tokens - 1
-            continue
-        size = _size(found.after)
-        if abs(size - wanted) <= _SAME_SIZE * wanted:
-            return found
-        nearest = min(nearest or size, size, key=lambda each: abs(each - wanted))
-        least, most = (tokens + 1, most) if size < wanted else (least, tokens - 1)
-    if nearest:
-        best = f"at best {nearest:,} of {wanted:,} tokens"
-        reason = f"no cut makes the context as large as the recorded one: {best}"
-    return Attempted(before, reason)
 
 
 def _size(context: Context) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -80,40 +80,7 @@ def _difference(request: RecordedRequest, messages: Sequence[bytes], place: int)
         return f"{where} is not in the request"
     if place == len(messages):
         return f"{where} is not in the context"
-    recorded = request.messages.get(request.hashes[place])
-    if recorded is None:
-        return f"{where}, of which only the hash is recorded"
-    theirs, mine = tolerant_json(recorded), tolerant_json(messages[place])
-    if theirs.get("role") != mine.get("role"):
-        return (
-            f"{where} is of the {theirs.get('role')} in the request, of the {mine.get('role')} in the context"
-        )
-    return f"{where} ({mine.get('role')}){_first_block(_blocks(theirs), _blocks(mine))}"
-
-
-def _first_block(of_request: Sequence[Any], of_context: Sequence[Any]) -> str:
-    """Describe the first block that differs; there is none if a blob has another message's hash."""
-    for number, (theirs, mine) in enumerate(zip_longest(of_request, of_context), start=1):
-        if theirs != mine:
-            return f", block {number}: {_compared(theirs, mine)}"
-    return ": equal blocks, another hash"
-
-
-def _blocks(message: dict[str, Any]) -> list[Any]:
-    content = message.get("content")
-    return content if isinstance(content, list) else [{"type": "text", "text": content}]
-
-
-def _compared(of_request: Any, of_context: Any) -> str:
-    kinds = [_kind(each) for each in (of_request, of_context)]
-    if kinds[0] == kinds[1]:
-        return f"another {kinds[0]}"
-    return f"{kinds[0] or 'nothing'} in the request, {kinds[1] or 'nothing'} in the context"
-
-
-def _kind(block: Any) -> str:
-    kind = block.get("type") if isinstance(block, dict) else ""
-    return kind if isinstance(kind, str) else "block"
+    return f"{where} ({tolerant_json(messages[place]).get('role')})"
 
 
 PREFIXES: Final = "cached prefixes"

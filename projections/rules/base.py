@@ -7,7 +7,7 @@ the path.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 import msgspec
@@ -93,7 +93,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """A figure in a record, compared with what refold computes.
 
     `event` and `seq` identify the record. `expected` is the record's figure, `found` is refold's, both in `unit`.
-    `difference` names the first block of a recorded request that differs, or what a record names and none has.
+    `difference` names the first message of a recorded request that differs, or what a record names and none has.
     """
 
     name: str
@@ -110,14 +110,13 @@ class RecordedRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request as the harness recorded it.
 
     `answer` is the number of the first record of its answer, whose parent is the leaf of the context. `hashes` name
-    its messages, by `hash_of` a message of `Rules.document`; `messages` has the JSON of those that are recorded.
+    its messages, by `hash_of` a message of `Rules.document`.
     `is_reproduced` says if its parts give the recorded digest of the whole, None if one is missing.
     """
 
     answer: int
     hash_of: Callable[[bytes], str]
     hashes: Sequence[str]
-    messages: Mapping[str, bytes]
     is_reproduced: bool | None
 
 

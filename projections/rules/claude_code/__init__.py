@@ -194,7 +194,6 @@ class ClaudeCodeRules(Rules):
                     answer=found.answers[name],
                     hash_of=hash_of,
                     hashes=request.hashes,
-                    messages=found.messages,
                     is_reproduced=request.is_reproduced,
                 )
 

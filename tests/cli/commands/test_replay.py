@@ -145,11 +145,8 @@ def test_a_program_that_is_not_there_is_refused_at_once(refold: Refold) -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (("--match-size",), "--match-size needs --at recorded"),
-        (("--match-size", "--at", "recorded", "--keep-recent", "9"), "--match-size needs --at recorded"),
         (("--rounds", "2"), "--rounds and --reader need --at recorded"),
         (("--reader", "a-1"), "--rounds and --reader need --at recorded"),
-        (("--at", "recorded", "--rounds", "2", "--match-size"), "--rounds excludes --match-size"),
         (("--at", "triggered", "-o", "page.html"), "--at triggered asks no model"),
         (("--at", "triggered", "--with", "refold@a-1"), "--at triggered asks no model"),
         (("--yes",), "--yes and --budget are for models"),

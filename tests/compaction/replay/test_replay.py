@@ -110,24 +110,3 @@ def test_all_variants_count_the_same_boundaries(story: Story) -> None:
     found = summaries(results, names)
     assert found[1].failed > 0
     assert found[0].trials == found[1].trials == len(results) - found[1].failed
-
-
-@pytest.mark.slow
-def test_contexts_of_matched_size_are_as_large_as_the_recorded_one(story: Story) -> None:
-    story.add(Compaction(summary="Read everything. " * 1_000, first_kept_entry_id="e40", tokens_before=9))
-    story.says(user("go on"), assistant("I look at src/part_4.py."))
-    (each,) = replayed(
-        story, RECORDED, variant("refold", drops=True), variant("refold"), at="recorded", matches_size=True
-    )
-    recorded, *others = each.trials
-    sizes = [trial.tokens_after for trial in others if trial.error is None]
-    assert sizes
-    assert all(size == pytest.approx(recorded.tokens_after, rel=0.02) for size in sizes)
-
-
-@pytest.mark.slow
-def test_a_size_that_no_tail_reaches_is_the_variants_failure(story: Story) -> None:
-    story.add(Compaction(summary="", first_kept_entry_id="e70", tokens_before=9))
-    story.says(user("go on"), assistant("I look at src/part_4.py."))
-    (each,) = replayed(story, RECORDED, variant("refold"), at="recorded", matches_size=True)
-    assert each.trials[1].error is not None

@@ -70,8 +70,7 @@ def replays(monkeypatch: pytest.MonkeyPatch) -> Replays:
         replays.stored.update(held)
         MemoryLog.keep(log, held)
 
-    for name in ("try_variant", "try_of_recorded_size"):
-        monkeypatch.setattr(compaction.replay, name, counted(getattr(compaction.replay, name)))
+    monkeypatch.setattr(compaction.replay, "try_variant", counted(compaction.replay.try_variant))
     monkeypatch.setattr(log, "keep", keep)
     return replays
 
