@@ -18,7 +18,7 @@ from projections.audit.readings import Quotation, Reading, readings
 from projections.audit.said import Texts
 from projections.context.cursor import Cursor
 from projections.files import files_at
-from projections.person_text import CUT, GIVEN_BACK, as_quoted, person_text
+from projections.person_text import CUT, GIVEN_BACK, as_quoted, folded, person_text
 
 BEHIND: Final = 1_000
 """Tokens of what goes back behind a compaction."""
@@ -99,7 +99,7 @@ def words_behind(
     lines, listed = list[str](), list[str]()
     for kind, found in (("modified", files.modified_files), ("read", files.read_files)):
         left = [each for each in found if each not in (summary or "")][:_MOST_FILES]
-        names = [_folded(words.mask(each)) for each in left]
+        names = [folded(words.mask(each)) for each in left]
         if names and chosen.has_room(line := f"Files {kind} before: {', '.join(names)}"):
             lines.append(line)
             listed += names
@@ -137,14 +137,14 @@ class _Chosen:
         for each in offered:
             if len(self._too_much) == _MOST_TOO_MUCH:
                 return
-            folded = _folded(each.quote)
-            if self._summary.has(folded):
+            words = folded(each.quote)
+            if self._summary.has(words):
                 self._in_summary.append(_shortened(each, each.quote, _LONGEST_LEFT))
-            elif any(folded in known for known in self._known):
+            elif any(words in known for known in self._known):
                 continue
             # To look for secrets takes long, and a mask is as long as its secret.
             elif self.has_room(_line(_shortened(each, each.quote))):
-                self._known.append(folded)
+                self._known.append(words)
                 chosen = _shortened(each, self._words.mask(each.quote))
                 self._lines[each.seq, each.quote] = _line(chosen)
                 group.append(chosen)
@@ -220,7 +220,3 @@ def _shortened(quotation: Quotation, text: str, most: int = _LONGEST_QUOTATION) 
     """Return a quotation with the beginning of a text."""
     cut = text if len(text) <= most else f"{text[:most]}{CUT}"
     return msgspec.structs.replace(quotation, quote=cut)
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.split())

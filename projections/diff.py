@@ -10,6 +10,7 @@ import msgspec
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import event
 from eventstore.records import FileOperations
+from projections.audit.calls import shared_prefix_length
 from projections.audit.coverage import compaction_coverage
 from projections.context.build import context_at, parts_in_native_history
 from projections.context.cursor import Cursor, Leaf, path, resolve_cursor
@@ -112,7 +113,7 @@ def diff(
         estimate=is_estimate(tokens, after.settings.model),
         tokens_before=sum(old.values()),
         tokens_after=sum(new.values()),
-        shared_prefix=_shared_prefix(before.parts, after.parts),
+        shared_prefix=shared_prefix_length(before.parts, after.parts),
         changes=[
             MessageDiff(
                 event=part.id,
@@ -161,15 +162,6 @@ def _is_summary(snapshot: Snapshot, part: Part) -> bool:
     if part.kind == "compaction":
         return not native_provider(event(snapshot, part.session, part.seq))
     return part.kind == "branch_summary"
-
-
-def _shared_prefix(before: tuple[Part, ...], after: tuple[Part, ...]) -> int:
-    count = 0
-    for old, new in zip(before, after, strict=False):
-        if old.raw != new.raw:
-            break
-        count += 1
-    return count
 
 
 def _summarized(snapshot: Snapshot, cursor: Cursor, before: Context, after: Context) -> set[tuple[str, int]]:

@@ -55,6 +55,11 @@ def as_quoted(text: str) -> str:
     return _INSIDE.join(text.splitlines())
 
 
+def folded(text: str) -> str:
+    """Return a text with each run of white space as one space."""
+    return " ".join(text.split())
+
+
 def person_text(event: Event | LazyEvent) -> str:
     """Return what a person typed, queued, or said when they refused a call; "" for nothing.
 

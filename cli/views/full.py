@@ -209,11 +209,9 @@ def _tokens(out: Console, each: CompactionAudit, recomputed: str) -> None:
     print_field(out, "before", " · ".join(filter(None, facts)))
     claimed = f"{after.claimed:,} claimed" if after.claimed is not None else ""
     sent = f"{thousands(after.measured)} sent at the next call, {after.measured_at}"
-    size = each.metrics.size
-    restored = restored_text(size) if size.reckoned else ""
-    facts = [claimed, f"{after.recomputed:,} {recomputed}", restored, sent if after.measured_at else ""]
+    facts = [claimed, f"{after.recomputed:,} {recomputed}", sent if after.measured_at else ""]
     print_field(out, "after", " · ".join(filter(None, facts)))
-    print_field(out, "", _bar(size.before, size.after))
+    print_field(out, "", _bar(each.metrics.size.before, each.metrics.size.after))
 
 
 def _bar(before: int, after: int) -> str:

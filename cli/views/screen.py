@@ -121,13 +121,10 @@ def print_screen(out: Console, view: AuditView) -> None:
         out.print()
         out.print(_table(worst[:ROWS], view.sizes, is_wide=out.width >= _WIDE), crop=False)
         _print_rest(out, len(worst) - ROWS, "replacement")
-        is_measured = view.sizes[worst[0].seq].counted == "measured"
-        if is_measured:
+        if view.sizes[worst[0].seq].counted == "measured":
             print_line(out, _MEASURED, style="dim")
         for each in worst[:ROWS]:
-            # What a provider measured is among the gaps, in its tokens.
-            is_gap = is_measured and each.metrics.size.reckoned
-            if not is_gap and (text := restored_text(each.metrics.size)):
+            if text := restored_text(each.metrics.size):
                 print_line(out, f"{each.name}: after, with {text}", style="dim")
         _print_fits(out, worst[:ROWS])
         _print_remarks(out, view)

@@ -59,8 +59,7 @@ def gap_text(gap: Gap, *, measured_by: str = "usage") -> str:
 
 def restored_text(size: Size) -> str:
     """Say how much of a context is content that was sent again; "" for none."""
-    how = ", reckoned from usage" if size.reckoned else ""
-    return f"{counted(size.restored, 'token')} of files and lists sent again{how}" if size.restored else ""
+    return f"{counted(size.restored, 'token')} of files and lists sent again" if size.restored else ""
 
 
 def failure_text(failed: NotComputed) -> str:

@@ -13,6 +13,7 @@ from compaction.judge.claims import ClaimedFact, ClaimedLoss, ClaimedRule, Claim
 from compaction.judge.material import Material, Said
 from projections.audit.readings import PUBLIC, Fact, Quotation, Refused, Rule, RuleState, Statement
 from projections.audit.said import Texts
+from projections.person_text import folded
 from projections.pieces import Who
 
 _NEAR: Final = 3
@@ -263,11 +264,6 @@ def _nearby(seq: int, material: Material) -> Iterator[int]:
     yield seq
     for distance in range(1, _NEAR + 1):
         yield from (numbers[place] for place in (at - distance, at + distance) if 0 <= place < len(numbers))
-
-
-def folded(text: str) -> str:
-    """Return a text with each run of white space as one space."""
-    return " ".join(text.split())
 
 
 def _plain(text: str) -> str:

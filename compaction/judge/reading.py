@@ -13,7 +13,6 @@ from compaction.judge.checks import (
     PossibleLoss,
     RefusedError,
     check_claims,
-    folded,
     quotations,
     unbroken,
     was_costly,
@@ -43,6 +42,7 @@ from compaction.templates import Source, Template, find_template
 from eventstore.records import Note
 from eventstore.writing import SessionWriter
 from projections.audit.readings import Loss, Quotation, Reading, Refused, RuleState, Verdict, Weight
+from projections.person_text import folded
 from projections.pieces import Who
 
 SYSTEM: Final = (

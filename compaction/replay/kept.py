@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from compaction.judge.checks import folded, is_quoted
+from compaction.judge.checks import is_quoted
 from compaction.judge.claims import objects_in
 from compaction.judge.material import Said, cut, lines_within, pieces_in
 from compaction.prompts import Prompt, wrap_in_tag
@@ -20,6 +20,7 @@ from eventstore.paths import event
 from projections.audit.readings import Quotation, Reading
 from projections.audit.said import folded_forms
 from projections.context.parts import Part
+from projections.person_text import folded
 from projections.rules.base import native_provider
 
 _SYSTEM: Final = (

@@ -25,8 +25,7 @@ class EventRef(MetricStruct, frozen=True):
 class Size(MetricStruct, frozen=True):
     """Tokens: C = removed (H) + kept (K); C′ = kept + added (S) + restored + returned.
 
-    `restored` is content that is sent again after a compaction; `reckoned` of it is in no record, and its size comes
-    from the provider's usage.
+    `restored` is content that is sent again after a compaction.
     `removed_share` is H / C and `ratio` is S / H, None if the divisor is 0. `grew`: C′ ≥ C, so the context
     did not get smaller.
     """
@@ -37,16 +36,15 @@ class Size(MetricStruct, frozen=True):
     kept: int
     added: int
     restored: int
-    reckoned: int
     returned: int
     removed_share: float | None
     ratio: float | None
     grew: bool
 
 
-def size(replacement: Replacement, tokens: Counter, reckoned: int = 0) -> Size:
-    """Measure a replacement with a token counter; `reckoned` was restored unrecorded."""
-    before, recorded, removed, kept, added, restored, returned = (
+def size(replacement: Replacement, tokens: Counter) -> Size:
+    """Measure a replacement with a token counter."""
+    before, after, removed, kept, added, restored, returned = (
         sum(tokens.count(parts))
         for parts in (
             replacement.before.parts,
@@ -58,15 +56,13 @@ def size(replacement: Replacement, tokens: Counter, reckoned: int = 0) -> Size:
             replacement.returned,
         )
     )
-    after = recorded + reckoned
     return Size(
         before=before,
         after=after,
         removed=removed,
         kept=kept,
         added=added,
-        restored=restored + reckoned,
-        reckoned=reckoned,
+        restored=restored,
         returned=returned,
         removed_share=removed / before if before else None,
         ratio=added / removed if removed else None,

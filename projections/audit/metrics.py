@@ -114,17 +114,16 @@ def measure(
     tokens: Counter,
     prices: Prices,
     calls: Sequence[ModelCall],
-    reckoned: int,
     isolation: Isolation,
 ) -> Metrics:
     """Return all metrics of a replacement.
 
     `sent` is the replacement in what was sent; in `replacement`, messages stand for a history that only its provider
-    can read. `calls` are the model calls on its path; `reckoned` are the tokens that were restored without a record.
+    can read. `calls` are the model calls on its path.
     """
     compute = partial(isolation.compute, event=replacement.event)
     return Metrics(
-        size=size(sent, tokens, reckoned),
+        size=size(sent, tokens),
         rework=compute("done again", lambda: rework(replacement, tokens)),
         next=compute("said next", lambda: person_next(replacement)),
         cache=compute("prompt cache", lambda: cache_effect(sent, tokens, calls)),

@@ -14,7 +14,7 @@ from eventstore.harnesses import node_of
 from eventstore.log import Snapshot
 from eventstore.paths import events_of_kinds
 from projections.audit.measure import EventRef, MetricStruct
-from projections.person_text import outside_tags
+from projections.person_text import folded, outside_tags
 from projections.pieces import Who, pieces_of
 
 BOUNDARIES: Final = frozenset({"compaction", "branch_summary"})
@@ -239,7 +239,7 @@ class _Recheck:
 
     def _summary_at(self, seq: int) -> str:
         node = node_of(paths.event(self._snapshot, self._session, seq), self._snapshot)
-        return _folded(node.summary.summary) if node.summary else ""
+        return folded(node.summary.summary) if node.summary else ""
 
     @property
     def _carried(self) -> str:
@@ -261,7 +261,7 @@ class _Recheck:
         return bool(quotations) and all(
             (not self._seq or (each.seq < self._seq) == is_before)
             and self._snapshot.locate(self._session, each.event) == each.seq
-            and any(who in by and _folded(each.quote) in text for who, text in self._pieces_at(each.seq))
+            and any(who in by and folded(each.quote) in text for who, text in self._pieces_at(each.seq))
             for each in quotations
         )
 
@@ -273,20 +273,16 @@ class _Recheck:
             later = paths.events(self._snapshot, self._session, first=seq + 1, last=last)
             nodes = [node, *(other for each in later if (other := node_of(each)).group == node.group)]
             self._pieces[seq] = [
-                (who, _folded(text))
+                (who, folded(text))
                 for each in nodes
                 for message in each.messages
                 for who, text in pieces_of(message, by_person=each.by_person and not each.continues)
-            ] + [(Who.PERSON, _folded(outside_tags(each.typed))) for each in nodes if each.typed]
+            ] + [(Who.PERSON, folded(outside_tags(each.typed))) for each in nodes if each.typed]
         return self._pieces[seq]
 
 
 def _is_within(words: str, text: str) -> bool:
-    return bool(words.strip()) and _folded(words) in text
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.split())
+    return bool(words.strip()) and folded(words) in text
 
 
 def losses_by_event(snapshot: Snapshot, session: str) -> dict[int, tuple[str, ...]]:

@@ -13,7 +13,7 @@ from projections.context.build import context_at
 from projections.context.cursor import Cursor, path
 from projections.context.parts import Part, view_of_part
 from projections.message_text import message_text
-from projections.person_text import person_text
+from projections.person_text import folded, person_text
 
 _QUOTED: Final = re.compile(r"^[ \t]*[>|][ \t]?", re.MULTILINE)
 """Marks that begin the lines of a quotation: `>` in summaries, `|` of `as_quoted`."""
@@ -100,15 +100,11 @@ class Texts:
 
     def has(self, text: str) -> bool:
         """Return True if one has a text literally, but for white space and marks of quotations."""
-        words = _folded(text)
+        words = folded(text)
         # Most words stand as the message that they are, which is found at once.
         return words in self._whole or words in self._joined
 
 
 def folded_forms(text: str) -> set[str]:
     """Return a text with white space folded: as it is, and without marks of quotations."""
-    return {_folded(text), _folded(_QUOTED.sub("", text))}
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.split())
+    return {folded(text), folded(_QUOTED.sub("", text))}

@@ -24,7 +24,7 @@ from projections.audit.calls import SessionCall, calls_on_path, session_calls
 from projections.audit.conditions import LEAST_GAIN, Condition, FilesAudit, TokensBefore, conditions_of
 from projections.audit.cost import SessionCost, answer_of, session_cost
 from projections.audit.coverage import Coverage, compaction_coverage
-from projections.audit.gaps import path_gaps, reckoned_restored
+from projections.audit.gaps import path_gaps
 from projections.audit.given_back import GivenBackAudit, Window, given_back
 from projections.audit.measure import EventRef, MetricStruct
 from projections.audit.metrics import Isolation, Metrics, NotComputed, measure
@@ -61,7 +61,7 @@ class Producer(MetricStruct, frozen=True):
 class TokensAfter(MetricStruct, frozen=True):
     """The size of the context after a compaction and everything appended with it.
 
-    `recomputed` is that of its messages, without what was restored unrecorded. `measured` is the provider's count of
+    `recomputed` is that of its messages. `measured` is the provider's count of
     the prompt at the next call, event `measured_at`, including that turn's own messages.
     """
 
@@ -280,7 +280,6 @@ class _Branch:
         self._touching = sorted((*self.entries, *others), key=attrgetter("seq"))
         self._contexts = IncrementalContexts(snapshot, cursor, self.entries)
         self.gaps = isolation.compute("gaps", self._gaps) or []
-        self._reckoned = reckoned_restored(self.gaps, self.calls)
         self._effective = {entry.seq for entry in in_effect_on(snapshot, cursor.session, cursor.leaf)}
         self._coverage = {each.compaction.seq: each for each in compaction_coverage(self.entries, snapshot)}
         self._appended_with: dict[int, str] = {}
@@ -380,7 +379,6 @@ class _Branch:
         replacement = replacement_between(event, before, after, **self._around(event))
         sent = replacement_between(event, sent_before, sent_after, **self._around(event))
         metrics = self._metrics(replacement, sent)
-        counts = self._tokens.count(sent_after.parts)
         files = self._files(event, self._files_summarized(coverage))
         sizes = self._before(sent_before, event, view.tokens_before)
         answers_since = self._answers_between(coverage.previous, event.seq) if coverage.previous else None
@@ -399,16 +397,16 @@ class _Branch:
             undone=self._is_undone(event),
             first_kept=kept[0].id if kept and event.target_seq else None,
             before=sizes,
-            after=self._after(event, view.tokens_after, sum(counts)),
+            after=self._after(event, view.tokens_after, metrics.size.after),
             messages=Counts(summarized=removed.summarized, kept=len(kept), uncovered=len(removed.uncovered)),
             uncovered=removed.uncovered,
             old_summary=removed.old_summary,
             answers_since=answers_since,
             summary="" if view.native else view.summary,
             summary_tokens=sum(
-                count
-                for part, count in zip(sent_after.parts, counts, strict=True)
-                if part.is_of(event.session, event.seq)
+                self._tokens.count(
+                    [part for part in sent_after.parts if part.is_of(event.session, event.seq)]
+                )
             ),
             missing_sections=list(view.missing_sections),
             files=files,
@@ -440,7 +438,6 @@ class _Branch:
             tokens=self._tokens,
             prices=self._prices,
             calls=self.calls,
-            reckoned=self._reckoned.get(replacement.event.seq, 0),
             isolation=self._isolation,
         )
 

@@ -7,10 +7,10 @@ from typing import Final
 
 import msgspec
 
+from eventstore.javascript import well_formed
 from projections.requests.repairs import Note, RepairRule
 
 _encode: Final = msgspec.json.Encoder().encode
-_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _BLANK: Final = re.compile(r"[\s\ufeff]*")
 
 
@@ -26,8 +26,3 @@ def encode_text(text: str, note: Note) -> bytes:
     except UnicodeEncodeError:
         note(RepairRule.SURROGATE, "a lone surrogate is replaced by U+FFFD")
         return _encode(well_formed(text))
-
-
-def well_formed(text: str) -> str:
-    """Return a text with lone surrogates replaced by U+FFFD."""
-    return _LONE_SURROGATE.sub("\ufffd", text)

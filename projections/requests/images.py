@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import binascii
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
-from projections.requests.repairs import RepairRule
+from eventstore.views import Image, Message, Payload
+from projections.requests.repairs import Note, RepairRule
 
 MOST_IMAGES: Final = 100
 MOST_DATA: Final = 24 * 2**20
@@ -71,6 +72,37 @@ def select_images(found: Mapping[BlockPosition, Picture | Refusal]) -> dict[Bloc
         large = {place: each for place, each in images.items() if each.longest_side > LONGEST_SIDE_OF_MANY}
         refused = {place: _too_large(each, " among many images") for place, each in large.items()} | refused
     return {**found, **refused}
+
+
+def images_in(
+    messages: Iterable[tuple[Message, Sequence[Payload]]], *, in_errors: bool
+) -> dict[BlockPosition, Picture | Refusal]:
+    """Return the images of messages, and which of them one request can hold together.
+
+    Payloads are those of the messages' blocks. Without `in_errors`, results of failed calls show none.
+    """
+    found = {
+        (number, place): read_image(block.mime, payload.image)
+        for number, (view, payloads) in enumerate(messages)
+        if view.role in _SHOW_IMAGES and (in_errors or view.role != "toolResult" or not view.is_error)
+        for place, (block, payload) in enumerate(zip(view.blocks, payloads, strict=False))
+        if isinstance(block, Image)
+    }
+    return select_images(found)
+
+
+_SHOW_IMAGES: Final = ("user", "custom", "toolResult")
+
+
+def sent_image(image: Picture | Refusal, note: Note) -> Picture | str:
+    """Return an image as it is sent, or the text that stands for it."""
+    if isinstance(image, Refusal):
+        note(image.rule, f"an image is left out: {image.reason}")
+        return f"[image left out: {image.reason}]"
+    actual = image.header.media_type
+    if image.claimed != actual:
+        note(RepairRule.IMAGE_TYPE, f"an image recorded as {image.claimed[:80]!r} is sent as {actual}")
+    return image
 
 
 def _too_large(image: Picture, why: str = "") -> Refusal:

@@ -26,7 +26,7 @@ TIME = "2026-03-04T11:22:33.000Z"
 
 def size(before: int = 1000, after: int = 100, **fields: Any) -> Size:
     """Sizes of a replacement that kept nothing."""
-    given = {"removed": before, "kept": 0, "added": after, "returned": 0, "restored": 0, "reckoned": 0}
+    given = {"removed": before, "kept": 0, "added": after, "returned": 0, "restored": 0}
     given |= fields
     return Size(
         before=before,

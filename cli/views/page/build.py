@@ -30,7 +30,6 @@ from cli.views.texts import (
     gap_text,
     line_of,
     percent,
-    restored_text,
     unexplained_text,
 )
 from eventstore.errors import shell_command
@@ -234,10 +233,9 @@ def _of_compaction(each: CompactionAudit, seq_of: Mapping[str | None, int]) -> I
         name="context before, in tokens",
         value=_counts(before.claimed, before.measured, before.recomputed) + unexplained,
     )
-    restored = f" · {restored_text(each.metrics.size)}" if each.metrics.size.reckoned else ""
     yield LabelledValue(
         name="context after, in tokens",
-        value=_counts(after.claimed, after.measured, after.recomputed) + restored,
+        value=_counts(after.claimed, after.measured, after.recomputed),
     )
 
 

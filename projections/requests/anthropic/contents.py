@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -28,17 +27,10 @@ from projections.requests.anthropic.native import (
 )
 from projections.requests.author import Author
 from projections.requests.encoded_text import is_blank
-from projections.requests.images import (
-    BlockPosition,
-    Picture,
-    Refusal,
-    read_image,
-    select_images,
-)
+from projections.requests.images import BlockPosition, images_in, sent_image
 from projections.requests.repairs import Note, RepairRule
 from projections.requests.tool_calls import input_json, tool_name
 
-_MAY_SHOW_IMAGES: Final = ("user", "custom", "toolResult")
 _THINKING: Final = ("thinking", "redacted_thinking")
 
 
@@ -61,7 +53,7 @@ class Contents:
 
     def __init__(self, messages: list[RenderedMessage], author: Author) -> None:
         self._messages, self._author = messages, author
-        self._images = select_images(dict(_images(messages)))
+        self._images = images_in(((each.view, each.payloads) for each in messages), in_errors=False)
 
     def of_user(self, number: int, note: Note) -> list[Block]:
         """Return the blocks of a user or extension message, or of a tool result."""
@@ -112,29 +104,10 @@ class Contents:
         return _without_final_thinking(blocks, note) if message.payloads else blocks
 
     def _image(self, place: BlockPosition, note: Note) -> Block:
-        image = self._images[place]
-        if isinstance(image, Refusal):
-            note(image.rule, f"an image is left out: {image.reason}")
-            return plain_text(f"[image left out: {image.reason}]")
-        actual = image.header.media_type
-        if image.claimed != actual:
-            note(RepairRule.IMAGE_TYPE, f"an image recorded as {image.claimed[:80]!r} is sent as {actual}")
-        return image_block(actual, image.data)
-
-
-def _images(messages: list[RenderedMessage]) -> Iterator[tuple[BlockPosition, Picture | Refusal]]:
-    """Yield the images that a request would hold, by position."""
-    for number, message in enumerate(messages):
-        is_failed = message.view.role == "toolResult" and message.view.is_error
-        if (
-            message.view.role not in _MAY_SHOW_IMAGES
-            or is_failed
-            or Image not in map(type, message.view.blocks)
-        ):
-            continue
-        for place, block, payload in message.blocks:
-            if isinstance(block, Image):
-                yield (number, place), read_image(block.mime, payload.image)
+        image = sent_image(self._images[place], note)
+        return (
+            plain_text(image) if isinstance(image, str) else image_block(image.header.media_type, image.data)
+        )
 
 
 def _image_in_error(note: Note) -> Block:

@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from eventstore.harnesses.refold.blocks import COMPACTION, OF_RESULTS, OF_USERS
+from eventstore.javascript import well_formed
 from eventstore.views import Message
 from projections.requests.anthropic.blocks import (
     Block,
@@ -18,7 +19,6 @@ from projections.requests.anthropic.blocks import (
 )
 from projections.requests.anthropic.contents import ToolUse
 from projections.requests.anthropic.native import RenderedMessage
-from projections.requests.encoded_text import well_formed
 from projections.requests.repairs import RepairRule, Repairs
 from projections.requests.tool_calls import CallIds
 

@@ -9,13 +9,13 @@ from typing import Any, Final
 import msgspec
 
 from eventstore.harnesses import format_of
-from eventstore.javascript import tolerant_json
+from eventstore.javascript import tolerant_json, well_formed
 from eventstore.views import Block, Image, Message, Payload, Text, Thinking, ToolCall
 from projections.context.parts import Context, Part, view_of_part
 from projections.placements import substitute_text
 from projections.requests.author import Author, model_of
-from projections.requests.encoded_text import encode_text, is_blank, well_formed
-from projections.requests.images import BlockPosition, Picture, Refusal, read_image, select_images
+from projections.requests.encoded_text import encode_text, is_blank
+from projections.requests.images import Picture, Refusal, images_in, sent_image
 from projections.requests.repairs import Note, RepairRule, Repairs
 from projections.requests.tool_calls import input_json
 
@@ -31,7 +31,6 @@ OUTPUT_OF: Final = {
 }
 """Types of calls that wait for an output, with its type."""
 _USERS: Final = ("user", "custom")
-_SHOW_IMAGES: Final = (*_USERS, "toolResult")
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +84,7 @@ def items_of(context: Context, author: Author, repairs: Repairs) -> list[Item]:
         note(RepairRule.NATIVE_HISTORY, "messages replace a history that only another provider can read")
     views = [view_of_part(part) for part in context.parts]
     read = [_payloads(part, view) for part, view in zip(context.parts, views, strict=True)]
-    images = select_images(dict(_images(views, read)))
+    images = images_in(zip(views, read, strict=True), in_errors=True)
     found = list[Item]()
     for number, (part, view) in enumerate(zip(context.parts, views, strict=True)):
         note = repairs.of(part.id)
@@ -121,15 +120,6 @@ def _payloads(part: Part, view: Message) -> Sequence[Payload]:
     its = format_of(part.format)
     api = its.api_message(part.raw)
     return api.payloads if api else its.payloads(part.raw)
-
-
-def _images(
-    views: list[Message], read: list[Sequence[Payload]]
-) -> Iterator[tuple[BlockPosition, Picture | Refusal]]:
-    for number, view in enumerate(views):
-        for place, block in enumerate(view.blocks if view.role in _SHOW_IMAGES else ()):
-            if isinstance(block, Image):
-                yield (number, place), read_image(block.mime, read[number][place].image)
 
 
 def _items(
@@ -171,14 +161,12 @@ def _contents(view: Message, images: dict[int, Picture | Refusal], note: Note) -
             note(RepairRule.BLOCK, f"{_kind(block)} is left out")
 
 
-def _image(image: Picture | Refusal, note: Note) -> dict[str, Any]:
-    if isinstance(image, Refusal):
-        note(image.rule, f"an image is left out: {image.reason}")
-        return text_part(f"[image left out: {image.reason}]")
-    actual = image.header.media_type
-    if image.claimed != actual:
-        note(RepairRule.IMAGE_TYPE, f"an image recorded as {image.claimed[:80]!r} is sent as {actual}")
-    return {"type": "input_image", "detail": "auto", "image_url": f"data:{actual};base64,{image.data}"}
+def _image(found: Picture | Refusal, note: Note) -> dict[str, Any]:
+    image = sent_image(found, note)
+    if isinstance(image, str):
+        return text_part(image)
+    url = f"data:{image.header.media_type};base64,{image.data}"
+    return {"type": "input_image", "detail": "auto", "image_url": url}
 
 
 def _of_assistant(view: Message, author: Author, note: Note) -> Iterator[dict[str, Any]]:

@@ -7,16 +7,14 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from cli.views.full import INDENT, print_full, print_metrics
-from cli.views.model import audit_view
+from cli.views.full import INDENT, print_metrics
 from cli.views.texts import WINDOW_UNKNOWN
 from projections.audit.cache import CacheEffect
 from projections.audit.cost import Cost
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
 from tests.cli.views.printing import figures, printed
-from tests.support.measured import NO_CACHE, NO_COST, audit, followed, metrics, redone, size
-from tests.support.measured import compaction as compaction_audit
+from tests.support.measured import NO_CACHE, NO_COST, followed, metrics, redone, size
 from tests.support.pi_files import line
 
 BY_ID = {
@@ -163,12 +161,6 @@ def beyond_nothing(**given: Any) -> list[str]:
 def test_sizes_are_shown_with_what_is_shown_again() -> None:
     found = size(1000, 250, removed=800, kept=200, added=40, returned=10)
     assert figures(*beyond_nothing(size=found)) == [["800", "1,000", "80%", "40", "5%", "200", "10"]]
-
-
-def test_what_is_sent_again_is_counted_apart() -> None:
-    one = compaction_audit(3, size=size(1000, 120, restored=20, reckoned=20))
-    shown = printed(print_full, audit_view(audit(one)), width=200)
-    assert figures(*(each for each in shown if each.startswith("   after "))) == [["100", "20"]]
 
 
 def test_what_was_done_again_is_told_call_for_call() -> None:

@@ -10,6 +10,7 @@ from eventstore.memory import MemoryLog
 from projections.audit.gaps import CLEARED, INTERRUPTED, UNRECORDED, context_gaps
 from projections.audit.session import audit
 from projections.context.build import build_context
+from projections.rules.base import SENT_AGAIN
 from projections.tokens import counter
 from tests.support import claude_code
 from tests.support.events import NOW
@@ -271,10 +272,12 @@ def test_real_sessions_of_claude_code_have_their_gaps_sized(corpus, tmp_path, na
     assert at_leaf[-1] == audited[-1]
 
 
-def test_restored_content_without_a_record_is_reckoned(tmp_path):
+def test_restored_content_without_a_record_is_a_gap(tmp_path):
     """The provider counts as many tokens as refold, 9,000 more than its messages behind the compaction."""
     log = MemoryLog()
     lines = [each.replace(b"2.1.170", b"2.1.25") for each in TestOfClaudeCode().compacted(9000)]
     claude_code.bring(log, tmp_path / "s.jsonl", *lines)
-    size = audit(log, claude_code.SESSION).compactions[0].metrics.size
-    assert (size.restored, size.reckoned, size.after) == (9000, 9000, 10_000)
+    found = audit(log, claude_code.SESSION)
+    size = found.compactions[0].metrics.size
+    assert (size.restored, size.after) == (0, 1000)
+    assert [gap.tokens for gap in found.gaps if gap.what == SENT_AGAIN] == [9000]

@@ -36,7 +36,6 @@ def test_before_is_removed_and_kept_and_after_is_kept_and_the_summary(story):
             kept=20,
             added=8,
             restored=0,
-            reckoned=0,
             returned=0,
             removed_share=0.8,
             ratio=0.1,
