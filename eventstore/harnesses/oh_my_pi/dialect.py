@@ -11,8 +11,8 @@ from msgspec import UNSET
 from eventstore.event import Flag
 from eventstore.harnesses.oh_my_pi.snapcompact import history_blocks
 from eventstore.harnesses.pi import entry
+from eventstore.harnesses.pi.dialect import Conversion, Dialect
 from eventstore.harnesses.pi.entry import Entry, Reader
-from eventstore.harnesses.pi.family import Conversion, Dialect
 from eventstore.harnesses.pi.message import content_blocks, usage_view
 from eventstore.javascript import stringify, text_or_empty, tolerant_json
 from eventstore.node import Node, RequestView, SettingsView, TitleView
