@@ -88,3 +88,15 @@ def test_a_record_may_lose_its_message_in_place(refold: Refold, harness: str, fi
         ("compact", session, "--keep-recent", "0", "--summarizer", "extractive"),
     ):
         assert refold(*arguments, code=None).code in {0, 1}, arguments
+
+
+def test_an_attachment_may_lose_its_type_in_place(refold: Refold) -> None:
+    words = [claude_code.said(f"u-{n}", f"u-{n - 1}" if n else None, "words") for n in range(4)]
+    record = claude_code.attached("u-4", "u-3", {"type": "queued_command", "prompt": "wait"})
+    file = refold.store.parent / "session.jsonl"
+    for changed in (record, record.replace(b'"type":"attachment"', b'"type":1.5')):
+        file.write_bytes(b"\n".join([*words, changed, b""]))
+        refold("sync", file)
+    (session,) = (each["id"] for each in refold("sessions", "--json").json["sessions"])
+    for arguments in reading(session):
+        assert refold(*arguments, code=None).code in {0, 1}, arguments

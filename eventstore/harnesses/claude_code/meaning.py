@@ -48,6 +48,8 @@ def _custom_content(fields: Fields) -> bytes:
 
 def _custom_blocks(fields: Fields) -> tuple[Block, ...]:
     """Return the blocks of a `custom_message` record, of all its messages together."""
+    if _lost_message(fields):
+        return ()
     if fields.type != "attachment":
         return blocks_of(_custom_content(fields))
     blocks = list[Block]()
@@ -57,6 +59,11 @@ def _custom_blocks(fields: Fields) -> tuple[Block, ...]:
         else:
             blocks += blocks_of(printed(content))
     return tuple(blocks)
+
+
+def _lost_message(fields: Fields) -> bool:
+    """Return True for a record that was changed in place, and has nothing to send any more."""
+    return fields.type not in ("attachment", "system") and not fields.raw_message
 
 
 def _as_reminder(content: bytes) -> bytes:
@@ -83,6 +90,8 @@ def shown_messages(kind: str, record: bytes) -> Sequence[bytes]:
     if kind == "message":
         return () if fields.is_unsent or not fields.raw_message else split(fields.raw_message)
     if kind == "custom_message":
+        if _lost_message(fields):
+            return ()
         if fields.type != "attachment" or (fields.rendered is None and not fields.is_placed):
             return (b'{"role":"user","isMeta":true,"content":%s}' % _custom_content(fields),)
         attached = fields.attached
