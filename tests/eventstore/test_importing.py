@@ -15,7 +15,7 @@ from eventstore.errors import BadInputError, EventConflictError
 from eventstore.facts import facts_of
 from eventstore.files.importing import ImportResult, import_file, import_sessions
 from eventstore.harnesses.lines import REPEAT, objects_in
-from eventstore.harnesses.pi.dialect import PI
+from eventstore.harnesses.pi.dialects import PI
 from eventstore.lmdb.store import LmdbLog
 from eventstore.log import AppendResult, SourceState
 from eventstore.records import Import, Remark, record_of

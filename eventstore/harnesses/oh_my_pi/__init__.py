@@ -15,7 +15,7 @@ from eventstore.harnesses.oh_my_pi.dialect import DIALECT, as_sent
 from eventstore.harnesses.oh_my_pi.titled_file import TitledFile, export_titled, has_marks, written
 from eventstore.harnesses.oh_my_pi.wording import worded
 from eventstore.harnesses.pi import PiFormat
-from eventstore.harnesses.pi.dialect import PI
+from eventstore.harnesses.pi.dialects import PI
 from eventstore.harnesses.pi.export import is_exported
 from eventstore.harnesses.pi.message import message_view
 from eventstore.harnesses.resumable import Resumable, Written

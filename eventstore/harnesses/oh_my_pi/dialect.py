@@ -11,7 +11,7 @@ from msgspec import UNSET
 from eventstore.event import Flag
 from eventstore.harnesses.oh_my_pi.snapcompact import history_blocks
 from eventstore.harnesses.pi import entry
-from eventstore.harnesses.pi.dialect import Conversion, Dialect
+from eventstore.harnesses.pi.dialects import Conversion, Dialect
 from eventstore.harnesses.pi.entry import Entry, Reader
 from eventstore.harnesses.pi.message import content_blocks, usage_view
 from eventstore.javascript import stringify, text_or_empty, tolerant_json

@@ -20,7 +20,7 @@ from eventstore.harnesses.lines import objects_in
 from eventstore.harnesses.names import is_name
 from eventstore.harnesses.oh_my_pi.dialect import ADDED_KINDS, DIALECT, HEADER_FIELDS, SLOT
 from eventstore.harnesses.pi import context_file
-from eventstore.harnesses.pi.dialect import Dialect
+from eventstore.harnesses.pi.dialects import Dialect
 from eventstore.harnesses.pi.export import export_file
 from eventstore.harnesses.pi.file import PiHeader
 from eventstore.harnesses.pi.session_file import PiFile, PiReading

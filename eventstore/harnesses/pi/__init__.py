@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from eventstore.event import Place
 from eventstore.harnesses.base import Certainty, Editor, Export, Format, SessionLocation, Tools
-from eventstore.harnesses.pi.dialect import IN_ORDER, NAMED, PI
+from eventstore.harnesses.pi.dialects import IN_ORDER, NAMED, PI
 from eventstore.harnesses.pi.entry import entry_of
 from eventstore.harnesses.pi.message import message_view, payloads
 from eventstore.node import Node

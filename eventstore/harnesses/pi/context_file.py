@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import Any, Final
 
-from eventstore.harnesses.pi.dialect import NEWEST_VERSION, PI, Dialect
+from eventstore.harnesses.pi.dialects import NEWEST_VERSION, PI, Dialect
 from eventstore.harnesses.pi.export import translated
 from eventstore.harnesses.resumable import (
     Resumable,

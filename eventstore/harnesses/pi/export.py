@@ -9,7 +9,7 @@ from eventstore.errors import NotFoundError
 from eventstore.event import Event, Flag, NewEvent
 from eventstore.frame import decode
 from eventstore.harnesses import format_of
-from eventstore.harnesses.pi.dialect import NEWEST_VERSION, PI, Dialect
+from eventstore.harnesses.pi.dialects import NEWEST_VERSION, PI, Dialect
 from eventstore.harnesses.pi.entry import KINDS
 from eventstore.imports import newest_import, origin_of
 from eventstore.javascript import exact_json, iso_time, stringify, tolerant_json

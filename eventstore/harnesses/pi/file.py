@@ -15,7 +15,7 @@ from eventstore.event import EventFacts, Flag, NewEvent
 from eventstore.facts import facts_of_node
 from eventstore.harnesses.lines import REPEAT, TOO_DEEP, TORN, count_type, objects_in, trimmed
 from eventstore.harnesses.names import is_name, is_reserved, stored_id
-from eventstore.harnesses.pi.dialect import IN_ORDER, NAMED, PI, Dialect
+from eventstore.harnesses.pi.dialects import IN_ORDER, NAMED, PI, Dialect
 from eventstore.harnesses.pi.entry import Entry, entry_of
 from eventstore.harnesses.pi.plain import measure, plain_parts
 from eventstore.javascript import DEEPEST_RECORD, TooDeepError, epoch_ms, is_deeper

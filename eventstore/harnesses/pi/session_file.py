@@ -13,7 +13,7 @@ from eventstore.errors import BadInputError, NoSessionError
 from eventstore.event import NewEvent
 from eventstore.harnesses.lines import BLANK, BOM, objects_in
 from eventstore.harnesses.names import is_name
-from eventstore.harnesses.pi.dialect import NEWEST_VERSION, PI, Dialect
+from eventstore.harnesses.pi.dialects import NEWEST_VERSION, PI, Dialect
 from eventstore.harnesses.pi.file import PiHeader, PiReader
 from eventstore.harnesses.source import (
     LINE_END,

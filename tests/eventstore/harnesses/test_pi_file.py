@@ -15,7 +15,7 @@ from eventstore.event import EventFacts, Flag
 from eventstore.files.importing import ImportResult, import_file
 from eventstore.harnesses.lines import objects_in
 from eventstore.harnesses.pi import file as pi_file
-from eventstore.harnesses.pi.dialect import PI, Dialect
+from eventstore.harnesses.pi.dialects import PI, Dialect
 from eventstore.harnesses.pi.entry import KINDS
 from eventstore.harnesses.pi.file import PiReader
 from eventstore.harnesses.pi.session_file import find_header

@@ -8,7 +8,7 @@ import pytest
 
 from eventstore.harnesses import lines as pi_lines
 from eventstore.harnesses.lines import TOO_DEEP, objects_in
-from eventstore.harnesses.pi.dialect import PI
+from eventstore.harnesses.pi.dialects import PI
 from tests.support.sentences import numbers
 
 A = b'{"type":"custom","id":"a"}'
