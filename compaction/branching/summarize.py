@@ -20,11 +20,10 @@ from eventstore.errors import BadInputError, NotFoundError
 from eventstore.event import Event
 from eventstore.imports import observed_rewrites
 from eventstore.log import Snapshot
-from eventstore.paths import entry_id
 from eventstore.records import BranchSummary
 from eventstore.writing import SessionWriter
 from projections.context.build import parts_of
-from projections.context.cursor import Leaf, path, resolve_cursor
+from projections.context.cursor import resolve_cursor
 from projections.context.parts import Part
 from projections.files import files_of
 from projections.tokens import Counter
@@ -37,26 +36,6 @@ NO_CONTENT_KINDS: Final = frozenset({"leaf_moved", "label", "session_info"})
 
 _NO_REQUEST: Final[Mapping[str, Any]] = MappingProxyType({})
 _SUMMARIES: Final = frozenset({"compaction", "branch_summary"})
-
-
-def record_branch_summary(writer: SessionWriter, *, summary: str, target: Leaf) -> str:
-    """Move to `target` and append a summary of the branch left; return the entry's id.
-
-    The summary covers the entries from the leaf up to, not including, the deepest entry of both paths; their
-    files are recomputed. Raises NotFoundError (also if there is nothing to summarize), BadInputError for an
-    empty summary, and VersionConflictError if others appended meanwhile.
-    """
-    with checked(writer.log) as snapshot:
-        here, there = (
-            resolve_cursor(snapshot, writer.session),
-            resolve_cursor(snapshot, writer.session, leaf=target),
-        )
-        version = snapshot.head(writer.session).version
-        shared = {entry.seq for entry in path(snapshot, there)}
-        left = [entry for entry in path(snapshot, here) if entry.seq not in shared]
-        parent = entry_id(snapshot, writer.session, there.leaf)
-        record = branch_summary(snapshot, summary, left=left, parent=parent)
-    return writer.append(record, parent=parent, expected=version)[0]
 
 
 def has_content(left: Sequence[Event]) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol
 
 import msgspec
 
@@ -23,14 +23,17 @@ _NEWEST: Final = datetime.max.replace(tzinfo=UTC)
 """The time to assume for a call without one."""
 
 
-class Price(msgspec.Struct, frozen=True, kw_only=True):
+_Dollars = Annotated[float, msgspec.Meta(ge=0, lt=MILLION)]
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """US dollars per million tokens; cache writes are priced for five minutes and for one hour."""
 
-    input: float
-    output: float
-    cache_read: float
-    cache_write_5m: float
-    cache_write_1h: float
+    input: _Dollars
+    output: _Dollars
+    cache_read: _Dollars
+    cache_write_5m: _Dollars
+    cache_write_1h: _Dollars
 
     def of(self, usage: Usage) -> float:
         """Return the cost of a call, in dollars."""
@@ -201,21 +204,7 @@ _SEE: Final = "the page on audits (docs/audit.md, Cost) shows a table of prices"
 
 
 def _price(path: str, name: str, given: Any) -> Price:
-    table = f"table [models.{name!r}]"
-    fields = Price.__struct_fields__
-    if not isinstance(given, dict):
-        raise BadInputError(path, f"{table} is not a table", _SEE)
-    if unknown := [field for field in given if field not in fields]:
-        raise BadInputError(path, f"{table} has {unknown[0]!r}", f"its fields are {', '.join(fields)}")
-    if missing := [field for field in fields if field not in given]:
-        raise BadInputError(path, f"{table} has no {missing[0]}", f"give all of {', '.join(fields)}")
-    for field, value in given.items():
-        if not _is_price(value):
-            remedy = "give US dollars for a million tokens, 0 or more"
-            raise BadInputError(path, f"{table}: {field} is not a price ({value!r})", remedy)
-    return Price(**{field: float(given[field]) for field in fields})
-
-
-def _is_price(value: Any) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and 0 <= value < MILLION
+    try:
+        return msgspec.convert(given, Price)
+    except msgspec.ValidationError as error:
+        raise BadInputError(path, f"table [models.{name!r}]: {error}", _SEE) from None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.branching.move import move_to
-from compaction.branching.summarize import PREAMBLE, entries_for_summary, record_branch_summary
+from compaction.branching.move import go, move_to
+from compaction.branching.summarize import PREAMBLE, entries_for_summary
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.memory import MemoryLog
 from eventstore.records import (
@@ -27,12 +27,12 @@ from tests.support.talk import Story, assistant, call, result, texts_of, user
 
 def summarize(story, target, summary="tried"):
     """Record a branch summary, and give its event and its record."""
-    event = story[record_branch_summary(story.writer, summary=summary, target=target)]
+    event = story[go(story.writer, target, summary=summary).events[0]]
     return event, record_of("branch_summary", event.body)
 
 
 def test_a_branch_summary_is_attached_at_its_target(story):
-    root, _ = story.says(user("root"), user("left"))
+    root, _ = story.says(assistant("root"), user("left"))
     event, record = summarize(story, root)
     assert (event.parent, record.from_id) == (root, root)
 
@@ -44,38 +44,38 @@ def test_a_branch_summary_at_the_root_says_so(story):
 
 
 def test_a_branch_summary_names_the_leaf_that_was_left(story):
-    root, _, left = story.says(user("root"), user("on the way"), user("left"))
+    root, _, left = story.says(assistant("root"), user("on the way"), user("left"))
     assert summarize(story, root)[1].left == left
 
 
 def test_the_context_behind_a_branch_summary_is_the_targets_with_it(story):
-    root, _ = story.says(user("root"), user("left"))
+    root, _ = story.says(assistant("root"), user("left"))
     summarize(story, root)
     assert texts_of(build_context(story.log, "s")) == ["root", f"{PREAMBLE}\n\ntried"]
 
 
 def test_a_branch_summary_says_first_what_it_is(story):
-    root, _ = story.says(user("root"), user("left"))
+    root, _ = story.says(assistant("root"), user("left"))
     assert summarize(story, root)[1].summary == f"{PREAMBLE}\n\ntried"
 
 
 def test_a_branch_summary_that_says_so_already_does_not_say_it_twice(story):
-    root, _ = story.says(user("root"), user("left"))
+    root, _ = story.says(assistant("root"), user("left"))
     said = f"{PREAMBLE}\n\ntried"
     assert summarize(story, root, said)[1].summary == said
 
 
 @pytest.mark.parametrize("summary", ["", " \n"])
 def test_an_empty_branch_summary_is_refused_with_nothing_appended(story, summary):
-    root, _ = story.says(user("root"), user("left"))
+    root, _ = story.says(assistant("root"), user("left"))
     with pytest.raises(BadInputError):
-        record_branch_summary(story.writer, summary=summary, target=root)
+        go(story.writer, root, summary=summary)
     assert version(story.log, "s") == 2
 
 
 def test_a_branch_summary_is_about_the_entries_below_the_common_one(story):
-    root = story.says(user("root"))[0]
-    elsewhere = story.says(user("elsewhere"))[0]
+    root = story.says(assistant("root"))[0]
+    elsewhere = story.says(assistant("elsewhere"))[0]
     move_to(story.writer, root)
     story.says(user("left"), user("left, too"))
     summarize(story, elsewhere)
@@ -92,13 +92,13 @@ def test_a_branch_summary_lists_the_files_of_the_branch_that_was_left(story):
 
 
 def test_a_branch_summarys_files_stand_as_tags_at_its_end(story):
-    root = story.says(user("root"))[0]
+    root = story.says(assistant("root"))[0]
     story.says(assistant(call("read", path="left.py")))
     assert summarize(story, root)[1].summary.endswith("tried\n\n<read-files>\nleft.py\n</read-files>")
 
 
 def test_a_branch_summary_takes_files_from_before_a_compaction_on_the_branch(story):
-    root = story.says(user("root"))[0]
+    root = story.says(assistant("root"))[0]
     _, kept = story.says(assistant(call("read", path="left.py")), user("kept"))
     story.add(Compaction(summary="s", first_kept_entry_id=kept, tokens_before=9))
     assert summarize(story, root)[1].details.read_files == ["left.py"]
@@ -112,7 +112,7 @@ def test_a_branch_summary_does_not_believe_a_compaction_about_the_trunk(story):
 
 
 def test_a_branch_summary_takes_the_files_of_branches_that_were_left_before(story):
-    root = story.says(user("root"))[0]
+    root = story.says(assistant("root"))[0]
     story.says(assistant(call("read", path="first.py")))
     summarize(story, root)
     story.says(assistant(call("read", path="second.py")))
@@ -120,46 +120,46 @@ def test_a_branch_summary_takes_the_files_of_branches_that_were_left_before(stor
 
 
 def test_a_target_on_this_very_branch_leaves_nothing_to_summarize(story):
-    (only,) = story.says(user("root"))
+    (only,) = story.says(assistant("root"))
     with pytest.raises(NotFoundError) as refused:
-        record_branch_summary(story.writer, summary="tried", target=only)
+        go(story.writer, only, summary="tried")
     assert refused.value.name == "e1"
 
 
 def test_a_target_below_the_leaf_leaves_nothing_to_summarize(story):
-    root, below = story.says(user("root"), user("below"))
+    root, below = story.says(assistant("root"), assistant("below"))
     move_to(story.writer, root)
     with pytest.raises(NotFoundError) as refused:
-        record_branch_summary(story.writer, summary="tried", target=below)
+        go(story.writer, below, summary="tried")
     assert refused.value.name == below
 
 
 def test_labels_titles_and_moves_alone_are_nothing_to_summarize(story):
-    (root,) = story.says(user("root"))
+    (root,) = story.says(assistant("root"))
     story.add(Label(target_id=root, label="here"), SessionInfo(name="a title"))
     with pytest.raises(NotFoundError) as refused:
-        record_branch_summary(story.writer, summary="tried", target=root)
+        go(story.writer, root, summary="tried")
     assert refused.value.name == root
 
 
 def test_where_there_is_nothing_to_summarize_before_the_root_it_says_so(story):
     story.add(SessionInfo(name="a title"))
     with pytest.raises(NotFoundError) as refused:
-        record_branch_summary(story.writer, summary="tried", target=ROOT)
+        go(story.writer, ROOT, summary="tried")
     assert refused.value.name == "root"
 
 
 def test_nothing_is_appended_where_there_is_nothing_to_summarize(story):
-    (only,) = story.says(user("root"))
+    (only,) = story.says(assistant("root"))
     with pytest.raises(NotFoundError):
-        record_branch_summary(story.writer, summary="tried", target=only)
+        go(story.writer, only, summary="tried")
     assert version(story.log, "s") == 1
 
 
 def test_a_branch_summary_while_somebody_appends_is_refused(story, interrupt):
-    root, _ = story.says(user("root"), user("left"))
+    root, _ = story.says(assistant("root"), user("left"))
     with pytest.raises(VersionConflictError):
-        record_branch_summary(interrupt(story).writer, summary="tried", target=root)
+        go(interrupt(story).writer, root, summary="tried")
     assert texts_of(build_context(story.log, "s")) == ["root", "left", "me first"]
 
 

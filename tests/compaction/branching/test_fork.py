@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compaction.branching.fork import fork
-from compaction.branching.move import move_to
-from compaction.branching.summarize import record_branch_summary
+from compaction.branching.move import go, move_to
 from compaction.branching.undo import undo
 from compaction.composing import record_compaction
 from compaction.rewriting import record_rewrite
@@ -103,7 +102,7 @@ class TestABranch:
 
     def test_has_the_files_of_a_branch_that_is_not_in_it_by_the_summarys_word(self, story):
         story.says(assistant("trunk"), assistant(call("read", path="left.py")))
-        record_branch_summary(story.writer, summary="tried", target="e1")
+        go(story.writer, "e1", summary="tried")
         forked(story.log)
         assert file_operations(story.log, "f").read_files == ["left.py"]
 

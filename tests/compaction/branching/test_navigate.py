@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from compaction.branching.move import go, move_to
 from compaction.branching.move_plan import plan_move
-from compaction.branching.summarize import PREAMBLE, record_branch_summary
+from compaction.branching.summarize import PREAMBLE
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.memory import MemoryLog
 from eventstore.records import (
@@ -135,7 +135,7 @@ class TestPlan:
     def test_the_files_of_a_branch_that_was_summarized_before_are_among_them(self, story):
         root = story.says(assistant("root"))[0]
         story.says(assistant(call("read", path="first.py")))
-        record_branch_summary(story.writer, summary="tried", target=root)
+        go(story.writer, root, summary="tried")
         story.says(assistant(call("read", path="second.py")))
         assert plan(story, root).files.read_files == ["first.py", "second.py"]
 

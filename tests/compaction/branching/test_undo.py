@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.branching.move import go, move_to
-from compaction.branching.summarize import record_branch_summary
 from compaction.branching.undo import plan_undo, undo
 from compaction.composing import record_compaction
 from compaction.rewriting import record_rewrite
@@ -438,7 +437,7 @@ PRODUCERS = {
     ),
     "move": move_to,
     "move to the root": lambda writer, _: move_to(writer, ROOT),
-    "summary": lambda writer, place: record_branch_summary(writer, summary="tried", target=place),
+    "summary": lambda writer, place: go(writer, place, summary="tried"),
     "move with a label": lambda writer, place: go(writer, place, label="new"),
 }
 

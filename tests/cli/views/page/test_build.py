@@ -12,7 +12,7 @@ from cli.views.model import AuditedReplacement, audit_view
 from cli.views.page.build import build_page, figures, models, sections_of, verdicts
 from cli.views.page.material import Material
 from cli.views.page.parts import BarSegment, LabelledValue, Page, Row, Section, Verdict
-from compaction.branching.summarize import record_branch_summary
+from compaction.branching.move import go
 from compaction.composing import record_compaction
 from compaction.rewriting import record_rewrite
 from eventstore import EventLog
@@ -204,12 +204,12 @@ def test_a_compaction_tells_who_made_it_and_of_what(sized: Story) -> None:
 
 
 def test_a_branch_summary_tells_where_it_stands_and_what_it_is_about(sized: Story) -> None:
-    record_branch_summary(sized.writer, summary="Tried.", target="e1")
+    go(sized.writer, "e2", summary="Tried.")
     (view,) = views(sized)
     assert [(fact.seq, re.findall(r"\d+", fact.value)) for fact in view.facts] == [
-        (0, ["2"]),
+        (0, ["1"]),
         (3, []),
-        (1, []),
+        (2, []),
     ]
 
 
@@ -219,7 +219,7 @@ def test_a_compaction_that_makes_the_context_larger_is_marked(sized: Story) -> N
 
 
 def test_a_branch_summary_adds_to_the_context_by_its_nature(sized: Story) -> None:
-    record_branch_summary(sized.writer, summary="Tried." * 200, target="e1")
+    go(sized.writer, "e1", summary="Tried." * 200)
     (view,) = views(sized)
     assert not view.replacement.grew
 

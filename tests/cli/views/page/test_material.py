@@ -21,8 +21,7 @@ from cli.views.page.material import (
     total_cost,
 )
 from compaction.branching.fork import fork
-from compaction.branching.move import move_to
-from compaction.branching.summarize import record_branch_summary
+from compaction.branching.move import go, move_to
 from compaction.composing import record_compaction
 from compaction.rewriting import record_rewrite
 from eventstore import EventLog
@@ -169,7 +168,7 @@ def test_a_rewrite_shows_a_message_otherwise(repair: Story) -> None:
 
 
 def test_a_branch_summary_stands_for_the_messages_of_its_branch(repair: Story) -> None:
-    summary = record_branch_summary(repair.writer, summary="It led nowhere.", target="e2")
+    (summary,) = go(repair.writer, "e2", summary="It led nowhere.").events
     assert changes(exchange_at(repair, summary)) == (
         [(1, Change.KEPT), (2, Change.KEPT), (3, Change.SUMMARIZED), (4, Change.SUMMARIZED)],
         [(1, Change.KEPT), (2, Change.KEPT), (repair[summary].seq, Change.NEW)],
