@@ -22,7 +22,7 @@ from sqlite3 import connect
 from statistics import median, quantiles
 from typing import Any
 
-from tests.support import codex, opencode
+from tests.support import codex, oh_my_pi_sessions, opencode
 from tests.support.pi_files import entry, header
 
 BYTES = 5_000_000
@@ -121,6 +121,9 @@ class OhMyPi(Pi):
     """A session file of oh-my-pi."""
 
     asks_before = True
+
+    def first(self) -> bytes:
+        return oh_my_pi_sessions.slot() + super().first()
 
 
 class Codex(ClaudeCode):

@@ -17,8 +17,6 @@ from typing import IO, Final
 
 from eventstore.errors import BadInputError, RefoldError
 
-MARK: Final = "REFOLD_ASKS"
-"""Marks the environment of a program that refold asks; the value is the name of its folder."""
 MAX_OUTPUT: Final = 64 * 1024 * 1024
 """Maximum bytes of a program's answer."""
 _MAX_ERRORS: Final = 64 * 1024

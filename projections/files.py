@@ -95,8 +95,7 @@ def beside(snapshot: Snapshot, on_path: Sequence[LazyEvent | Event]) -> list[Laz
 def _may_touch(entry: Event | LazyEvent) -> bool:
     if entry.kind != "message" or entry.role != "assistant":
         return entry.kind in _SUMMARIES
-    body = bytes(entry.body)
-    return any(each in body for each in _marks(entry.format))
+    return any(map(bytes(entry.body).__contains__, _marks(entry.format)))
 
 
 @cache

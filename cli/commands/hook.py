@@ -73,7 +73,7 @@ def command(
         _explain(ctx, explain, as_json=as_json)
     elif harness is not None:
         with _failing_open(ctx.obj, timeout) as stop_clock:
-            from compaction.processes import MARK
+            from compaction import MARK
 
             if MARK in os.environ:
                 return

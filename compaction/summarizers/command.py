@@ -9,7 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from compaction.processes import MARK, ProgramError, end_marked, run_program, words_of
+from compaction import MARK
+from compaction.processes import ProgramError, end_marked, run_program, words_of
 from compaction.prompts import Prompt
 from compaction.summarizers import Answer, Cancellation, CancelledError, SummarizerError
 from compaction.summarizers.http import text_of_prompt
