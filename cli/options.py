@@ -206,7 +206,7 @@ def text_of(file: BinaryIO) -> str:
 
 
 def require_consent(question: str, otherwise: str) -> None:
-    """Ask the person, and exit with 1 for a no. Raises UsageError, which says `otherwise`, without a terminal."""
+    """Ask the person; exit with 1 for a no. Without a terminal, raise UsageError(otherwise)."""
     ctx = click.get_current_context()
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise click.UsageError(otherwise, ctx)

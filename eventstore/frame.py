@@ -347,7 +347,9 @@ class Linked(msgspec.Struct, frozen=True, gc=False):
 
 
 def linked(frame: Buffer, previous: bytes | None) -> Linked | None:
-    """Return the digests of a frame after `previous` (None: expect none), None if a checksum is wrong.
+    """Return the digests of a frame, None if a checksum is wrong.
+
+    It should follow the digest `previous`, None for any.
 
     Every frame of a context comes here. Raises CorruptionError if it has no known format or type.
     """

@@ -18,7 +18,7 @@ from eventstore.runs import runs_of_path
 
 
 class _Session(msgspec.Struct, frozen=True):
-    """A session's head, frames, and numbers of events by id. Both may go on behind the head's version."""
+    """A session's head, frames, and numbers by id, which may go on behind the head's version."""
 
     head: Head
     frames: list[bytes]
@@ -106,7 +106,7 @@ class _Append(EventBuilder):
 
 
 class _State(msgspec.Struct, frozen=True):
-    """A `Snapshot`: the first `count` events of `order`, which may go on behind them, as the sessions may."""
+    """A `Snapshot` of the first `count` events of `order`, which may go on behind them."""
 
     sessions: Mapping[str, _Session]
     order: list[tuple[str, int]]

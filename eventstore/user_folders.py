@@ -15,7 +15,7 @@ _FOLDERS: Final = {
 
 
 def user_folder(kind: Literal["data", "config", "cache"]) -> str:
-    """Return refold's folder of a kind: below an absolute path in `XDG_…_HOME`, else where the system has them."""
+    """Return refold's folder of a kind, below an absolute `XDG_…_HOME` or the system's place."""
     named = os.environ.get(f"XDG_{kind.upper()}_HOME", "")
     usual = _FOLDERS[kind][sys.platform == "darwin"]
     return os.path.join(named if os.path.isabs(named) else os.path.expanduser(usual), "refold")

@@ -40,7 +40,7 @@ GIVEN_BACK: Final = (
 )
 """The first line of what refold gives back, which harnesses record as a person's message."""
 _HEARTBEAT: Final = "[OpenClaw heartbeat poll]"
-"""What OpenClaw sends in the person's place when nobody says anything."""
+"""OpenClaw's own message, in the person's place, when nobody says anything."""
 CUT: Final = " […]"
 """Ends a quotation whose end refold cut off."""
 _INSIDE: Final = "\n| "

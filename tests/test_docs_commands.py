@@ -467,7 +467,7 @@ def printed_by(refold: Refold, name: str) -> list[Any]:
         refold("--store", "demo", "demo")
         return [
             *refold(*JSON_CALLS[name]).json_lines,
-            *refold("--store", "demo", "audit", DEMO, "--full", "--json").json_lines,
+            *refold("--store", "demo", "audit", DEMO, "--json").json_lines,
             *refold("audit", _asked_again(refold), "--json").json_lines,
             *_failing(refold).json_lines,
             given_back(refold),

@@ -42,9 +42,6 @@ CONDITIONS: Final = (
 @session_filters
 @leaf_option
 @click.option(
-    "--full", "is_full", is_flag=True, help="Print every metric, the summaries and a plot of sizes."
-)
-@click.option(
     "--fail-on",
     "fail_on",
     multiple=True,
@@ -61,20 +58,19 @@ def command(
     is_all: bool,
     chosen: SessionFilter,
     leaf: str | None,
-    is_full: bool,
     fail_on: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Show what compactions, branch summaries and rewrites did to a session's context.
 
     Print one screen: sizes before and after, messages that no summary covers, work that was done again, what you
-    said next, and the cost. --full prints everything; --all prints a line per compacted session, worst first.
+    said next, and the cost. --all prints a line per compacted session, worst first; refold report shows everything.
 
     Use --fail-on as a CI gate:  --all --fail-on uncovered --fail-on larger
     """
     require_all_or_names(ctx, "audits", sessions, is_all=is_all, chosen=chosen)
-    if is_all and (is_full or leaf is not None):
-        raise click.UsageError("--full and --leaf need a named session, not --all", ctx)
+    if is_all and leaf is not None:
+        raise click.UsageError("--leaf needs a named session, not --all", ctx)
     from cli.auditing import AuditOptions
     from projections.audit.conditions import Condition
     from projections.audit.prices import prices_of_file
@@ -88,8 +84,8 @@ def command(
     )
     if is_all:
         ctx.exit(_audit_all(ctx, wanted, chosen))
-    found = list(_audits(ctx, sessions, wanted, leaf, is_full=is_full))
-    _show(found, is_full=is_full, as_json=as_json)
+    found = list(_audits(ctx, sessions, wanted, leaf))
+    _show(found)
     ctx.exit(_check([view for view, _ in found], wanted))
 
 
@@ -98,9 +94,8 @@ def _audits(
     sessions: tuple[str, ...],
     wanted: AuditOptions,
     leaf: str | None,
-    *,
-    is_full: bool,
 ) -> Iterator[tuple[AuditView, Timeline | None]]:
+    """Yield audits, for JSON also the context's size after each entry."""
     from cli.auditing import audit_session
     from cli.store import explain_missing, looks_like_file, opened, resolve_leaf, resolve_session
     from cli.views.model import audit_view
@@ -114,32 +109,24 @@ def _audits(
                 with log.snapshot() as snapshot:
                     at = resolve_leaf(snapshot, name, leaf)
                 view = audit_view(audit_session(log, name, wanted, leaf=at))
-                sizes = (
-                    timeline(log, name, leaf=at, tokens=counter(wanted.counter, log=log)) if is_full else None
-                )
+                tokens = counter(wanted.counter, log=log)
+                sizes = timeline(log, name, leaf=at, tokens=tokens) if wanted.is_json else None
             yield view, sizes
 
 
-def _show(found: Sequence[tuple[AuditView, Timeline | None]], *, is_full: bool, as_json: bool) -> None:
+def _show(found: Sequence[tuple[AuditView, Timeline | None]]) -> None:
     from msgspec import to_builtins
 
     from cli.output import console, echo_json, paged
-    from cli.views.full import print_full
     from cli.views.screen import print_screen
 
-    if as_json:
-        audits = [(to_builtins(view.audit), sizes) for view, sizes in found]
-        echo_json(
-            {"sessions": [audit | ({"sizes": sizes.moments} if sizes else {}) for audit, sizes in audits]}
-        )
+    if audits := [to_builtins(view.audit) | {"sizes": sizes.moments} for view, sizes in found if sizes]:
+        echo_json({"sessions": audits})
         return
     out = console()
     with paged(out):
-        for view, sizes in found:
-            if is_full:
-                print_full(out, view, sizes)
-            else:
-                print_screen(out, view)
+        for view, _ in found:
+            print_screen(out, view)
 
 
 def _check(views: Sequence[AuditView], wanted: AuditOptions) -> int:

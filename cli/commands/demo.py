@@ -47,7 +47,7 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
             return
         print_screen(console(), audit_view(found))
     echo_text(f"The store is {place}. To go on:")
-    for line in ("tree @last", "context @last", "audit @last --full"):
+    for line in ("tree @last", "context @last", "report @last"):
         echo_text(f"  refold --store {shlex.quote(place)} {line}")
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _ANSWER: Final = 4_000
 """Tokens of an answer, for the estimate; limits count the longest one."""
+_NOTHING_SENT: Final = "nothing was sent: allow it with --yes, --budget or --max-tokens"
 _MILLION: Final = 1_000_000
 
 
@@ -36,7 +37,7 @@ class Due(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A session, a reading of it, and the number of the reading's boundary, "" for the open window."""
+    """A session, a reading of it, and its boundary's number, "" for the open window."""
 
     session: str
     reading: Reading
@@ -104,7 +105,7 @@ def command(
     With --prompts and --answers, any program or agent can answer: write the prompts, put each answer into a
     file of the same name, run it again with both. The prompts of second looks follow the first answers.
     """
-    from cli.output import console, counted, echo_note, print_line
+    from cli.output import echo_note, echo_text
     from cli.store import chosen_names, opened, resolve_session
     from cli.summarizing import advise_on_failure, build_summarizer_chain, cancellable
     from compaction.judge.answer_folder import AnswerFolder
@@ -124,25 +125,17 @@ def command(
         tokens = counter(chosen_counter(ctx), log=log)
         due, failed = _due(log, names, boundary, templates, tokens, is_all=is_all)
         limit = Limit(dollars=budget, tokens=max_tokens, prices=_prices(ctx, readers, budget), counter=tokens)
-        if dry_run and not as_json:
-            print_line(console(), _estimate(due, limit))
-        elif not uses_files and not as_json:
-            echo_note(_estimate(due, limit))
+        if not as_json and (dry_run or readers):
+            (echo_text if dry_run else echo_note)(_estimate(due, limit))
         if due and not dry_run:
-            for each in readers:
-                _require_reader(ctx, each)
-            if readers and not yes and budget is None and max_tokens is None:
-                require_consent(
-                    "Send these requests?", "nothing was sent: allow it with --yes, --budget or --max-tokens"
-                )
-            chains = [build_summarizer_chain(ctx, log, each, interrupt) for each in readers]
-            if not chains:
-                folder = AnswerFolder(answers=answers, prompts=prompts)
-                chains = [SummarizerChain(summarizers=[folder], redacts=not summarizer_options["no_redact"])]
-            found, missing = _read(log, due, chains, templates, limit, may_lack=uses_files)
-            if missing:
-                where = f"; their prompts are in {prompts}" if prompts else ""
-                echo_note(f"{counted(missing, 'boundary', 'boundaries')} without all answers{where}")
+            folder = AnswerFolder(answers=answers, prompts=prompts)
+            chains = [SummarizerChain(summarizers=[folder], redacts=not summarizer_options["no_redact"])]
+            if readers:
+                if not yes and budget is None and max_tokens is None:
+                    require_consent("Send these requests?", _NOTHING_SENT)
+                chains = [build_summarizer_chain(ctx, log, each, interrupt) for each in readers]
+            where = f"; their prompts are in {prompts}" if prompts else ""
+            found = _read(log, due, chains, templates, limit, lacking=where if uses_files else None)
     _show(found, as_json=as_json)
     ctx.exit(int(failed))
 
@@ -151,12 +144,14 @@ def _readers(
     ctx: click.Context, options: SummarizerOptions, second_model: str | None
 ) -> list[SummarizerOptions]:
     """Return who reads, and who takes the second looks if that is another; [] for files."""
-    first = [options] if options["summarizers"] else []
-    if second_model is None:
-        return first
-    if not first:
-        raise click.UsageError("--second-model needs --summarizer", ctx)
-    return [options, {**options, "summarizers": (second_model,)}]
+    found = [options] if options["summarizers"] else []
+    if second_model is not None:
+        if not found:
+            raise click.UsageError("--second-model needs --summarizer", ctx)
+        found.append({**options, "summarizers": (second_model,)})
+    for each in found:
+        _require_reader(ctx, each)
+    return found
 
 
 class Limit:
@@ -304,14 +299,14 @@ def _read(
     templates: Templates,
     limit: Limit,
     *,
-    may_lack: bool,
-) -> tuple[list[Found], int]:
+    lacking: str | None,
+) -> list[Found]:
     """Read boundaries in turn, by the first chain, with second looks by the last.
 
-    One whose answers have another shape costs a line, not the rest. Also return the number of those without all
-    answers, if they `may_lack` some.
+    One whose answers have another shape costs a line, not the rest. Where answers may be lacking, a note counts these
+    boundaries and ends in `lacking`.
     """
-    from cli.output import echo_note, echo_problem, progress_bar
+    from cli.output import counted, echo_note, echo_problem, progress_bar
     from compaction.judge.reading import LimitReachedError, judge
     from compaction.summarizers import SummarizerError
     from compaction.summarizers.chain import SummarizersFailedError
@@ -329,12 +324,14 @@ def _read(
                 echo_note(f"{len(due) - number:,} of {len(due):,} boundaries are left: the limit is reached")
                 break
             except SummarizersFailedError:
-                if not may_lack:
+                if lacking is None:
                     raise
                 missing += 1
             except SummarizerError as error:
                 echo_problem(f"{session}: not judged: {error}")
-    return found, missing
+    if missing:
+        echo_note(f"{counted(missing, 'boundary', 'boundaries')} without all answers{lacking}")
+    return found
 
 
 def _show(found: Sequence[Found], *, as_json: bool) -> None:

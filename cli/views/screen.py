@@ -132,7 +132,7 @@ def print_screen(out: Console, view: AuditView) -> None:
             print_line(out, view.not_judged)
     print_gaps(out, audit.gaps[:GAPS])
     _print_rest(out, len(audit.gaps) - GAPS, "gap")
-    further = [("all details", "audit --full"), ("as a page", "report")] if worst else []
+    further = [("all details, as a page", "report")] if worst else []
     if view.not_judged:
         further.append(("have a model judge", "judge --dry-run"))
     for what, command in further:

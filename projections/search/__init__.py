@@ -219,7 +219,7 @@ class _Context:
         return State.COMPACTED if found.seq < self._compaction else State.REMOVED
 
     def _was_sent(self, summary: LazyEvent) -> bool:
-        """Return True if the model answered while a compaction was in effect, or below a branch summary."""
+        """Return True if the model answered with a compaction in effect or below a branch summary."""
         below = {summary.seq}
         for each in events(self._snapshot, self._session, first=summary.seq + 1):
             if each.parent_seq in below and summary.kind == "branch_summary":

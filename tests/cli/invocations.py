@@ -25,7 +25,7 @@ def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str
         "tree": ["tree", session, "--full"],
         "context": ["context", session, "--full"],
         "files": ["files", session],
-        "audit": ["audit", session, "--full"],
+        "audit": ["audit", session],
         "report": ["report", session, "-o", "report.html"],
         "diff": ["diff", session, "root", "#2"],
         "judge": ["judge", session, "--dry-run"],

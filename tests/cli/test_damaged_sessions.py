@@ -27,7 +27,7 @@ def reading(session: str) -> Iterator[tuple[str, ...]]:
     yield "show", session, "#3"
     yield "tree", session, "--full"
     yield "files", session
-    yield "audit", session, "--full"
+    yield "audit", session, "--json"
     yield "report", session, "-o", "report.html"
     yield "diff", session, "root", "@leaf"
     yield "check", session

@@ -105,31 +105,6 @@ def test_a_narrow_terminal_shows_unique_beginnings_of_long_ids(refold: Refold, c
     assert listed[:3] == ["93892468-9c4f", "93892468-9c40", "f0000000"]
 
 
-def test_a_heading_of_a_full_audit_breaks_before_the_event(wide: Refold) -> None:
-    lines = CONTROL.sub("", wide("audit", "wide", "--full").out).splitlines()
-    place = lines.index("── Compaction 1 of 1")
-    assert re.fullmatch(rf"   {IDS[9]} #\d+  (-|\S+ \S+)", lines[place + 1])
-
-
-def test_a_name_longer_than_a_line_is_cut_in_a_full_audit(refold: Refold) -> None:
-    symbol = "TestScopeTranscriptForCheckpoint_" * 3
-    request = f"Never change `{symbol}`, and never touch {LONG}parser.py"
-    read = assistant(call("read", "c1", path=f"{LONG}{symbol}.py"))
-    found = result("x = 1\n" * 900, tool="read", call_id="c1")
-    talk = [user(request), read, found, user("go on"), read, found]
-    records = [
-        {"type": "message", "id": name, "message": message} for name, message in zip(IDS, talk, strict=False)
-    ]
-    summary = {"summary": "It is read.", "firstKeptEntryId": IDS[3], "tokensBefore": 99}
-    records.insert(4, {"type": "compaction", "id": IDS[9], **summary})
-    refold("append", "long", stdin=b"".join(map(pi_files.line, records)))
-    assert symbol in refold("audit", "long", "--full").out
-    refold.columns = 80
-    shown = CONTROL.sub("", refold("audit", "long", "--full").out)
-    assert "TestScopeTranscript" in shown
-    assert [line for line in shown.splitlines() if len(line) > 80] == []
-
-
 def test_a_table_of_checks_with_thousands_fits() -> None:
     found = [
         SessionChecks(

@@ -24,7 +24,7 @@ OF_A_SESSION: Final = (
     "context SESSION --format native",
     "files SESSION",
     "audit SESSION",
-    "audit SESSION --full",
+    "audit SESSION --json",
     "audit SESSION --json",
     "report SESSION -o report.html",
     "diff SESSION root '#2'",

@@ -244,7 +244,7 @@ def _ends_lines(snapshot: Snapshot, part: Part) -> bool:
 
 
 def _in_words(snapshot: Snapshot, parts: Sequence[Part]) -> Sequence[Part]:
-    """Return notices with the words around them, which are only in the request that first has each."""
+    """Return notices with words around them, which only the first request with each has."""
     notices = [part for part in parts if is_notice(part)]
     if not notices:
         return parts

@@ -63,7 +63,9 @@ SUMMARY = {
 
 
 def audited(refold: Refold, *arguments: str) -> list[dict[str, Any]]:
-    return list(refold("audit", *arguments, "--json").json["sessions"])
+    """The audits in JSON, without the sizes that named sessions have beside them."""
+    sessions = refold("audit", *arguments, "--json").json["sessions"]
+    return [{name: value for name, value in each.items() if name != "sizes"} for each in sessions]
 
 
 def without_metrics(audits: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -171,7 +173,7 @@ def test_nothing_is_claimed_of_a_harnesss_sections(refold: Refold, heading: str)
     Path("session.jsonl").write_bytes(b"\n".join(lines) + b"\n")
     (session,) = audited(refold, "session.jsonl")
     assert [each["missingSections"] for each in session["compactions"]] == [[]]
-    shown = refold("audit", "@last").out + refold("audit", "@last", "--full").out
+    shown = refold("audit", "@last").out
     assert not re.search("lacks|sections|missing", shown)
 
 
@@ -242,29 +244,12 @@ def test_a_note_says_that_a_vocabulary_is_not_there(told: Refold, tmp_path: Path
     assert session["note"]
 
 
-def test_in_full_sizes_are_plotted(told: Refold) -> None:
-    lines = told("audit", SESSION, "--full").lines
-    top = next(number for number, line in enumerate(lines) if line.startswith("1,056 │"))
-    assert lines[top + 11] == "                ∑"
-    assert ("utf16/4" in lines[top + 12], "∑" in lines[top + 12]) == (True, True)
-
-
-def test_without_a_compaction_no_mark_is_explained(told: Refold) -> None:
-    shown = told("audit", SESSION, "--leaf", "a3", "--full").out
-    assert ("1,050 │" in shown, "∑" in shown) == (True, False)
-
-
-def test_an_audit_is_one_screen_or_full(told: Refold) -> None:
-    screen, full = told("audit", SESSION).out, told("audit", SESSION, "--full").out
-    assert ["The parser is fixed." in shown for shown in (screen, full)] == [False, True]
-    assert [len(shown.splitlines()) > 30 for shown in (screen, full)] == [False, True]
-
-
 def test_prices_may_be_those_of_a_file(told: Refold, tmp_path: Path) -> None:
     prices = "input = 1\noutput = 2\ncache_read = 0\ncache_write_5m = 1\ncache_write_1h = 1\n"
     (tmp_path / "mine.toml").write_text(f'date = 2026-01-01\n[models."m"]\n{prices}')
     (session,) = told("--prices", "mine.toml", "audit", SESSION, "--json").json["sessions"]
     assert (session["cost"]["prices"], session["cost"]["spent"]["unpriced"]) == ("mine.toml", 0)
+    del session["sizes"]
     assert told("--prices", "mine.toml", "audit", "--all", "--json").json["sessions"] == [session]
 
 
@@ -275,7 +260,6 @@ def test_a_file_of_prices_that_cannot_be_read_is_reported(told: Refold) -> None:
 WRONG: list[list[str]] = [
     [],
     ["--all", "s"],
-    ["--all", "--full"],
     ["--all", "--leaf", "root"],
 ]
 
@@ -357,7 +341,7 @@ def refused(errors: str) -> list[str]:
     return [name for line in told for name in NAMES if name in line]
 
 
-@pytest.mark.parametrize("options", [[], ["--json"], ["--full"]])
+@pytest.mark.parametrize("options", [[], ["--json"]])
 def test_a_condition_that_holds_exits_with_1(stocked: Refold, options: list[str]) -> None:
     passing = stocked("audit", NAMES[0], *options, "--fail-on", "larger")
     assert passing.errors == ""
@@ -396,8 +380,8 @@ def test_the_commands_below_an_audit_can_be_pasted(refold: Refold, tmp_path: Pat
         for line in refold("audit", "my session").lines
         if ": refold " in line
     ]
-    assert [command[0] for command in commands] == ["audit", "report", "judge"]
-    assert [refold(*command).code for command in commands] == [0, 0, 0]
+    assert [command[0] for command in commands] == ["report", "judge"]
+    assert [refold(*command).code for command in commands] == [0, 0]
 
 
 @pytest.mark.slow
@@ -426,9 +410,8 @@ def failing(told: Refold, monkeypatch: pytest.MonkeyPatch) -> Refold:
 NOT_COMPUTED = "cost: could not be computed: KeyError: 73"
 
 
-@pytest.mark.parametrize("option", [(), ("--full",)])
-def test_a_metric_that_fails_costs_one_line(failing: Refold, option: tuple[str, ...]) -> None:
-    lines = failing("audit", SESSION, *option, code=1).lines
+def test_a_metric_that_fails_costs_one_line(failing: Refold) -> None:
+    lines = failing("audit", SESSION, code=1).lines
     assert [line for line in lines if "could not" in line] == [f"#11, {NOT_COMPUTED}", f"#12, {NOT_COMPUTED}"]
 
 
@@ -455,8 +438,8 @@ def test_a_page_has_what_could_not_be_computed(failing: Refold) -> None:
     assert page.count(NOT_COMPUTED) == 2
 
 
-def test_full_json_has_the_plotted_sizes(told: Refold) -> None:
-    (session,) = audited(told, SESSION, "--full")
+def test_json_has_the_size_after_each_entry(told: Refold) -> None:
+    (session,) = told("audit", SESSION, "--json").json["sessions"]
     assert session["sizes"][-1]["tokens"] == session["contextTokens"]
     assert [each["seq"] for each in session["sizes"] if each["kind"] == "compaction"] == [
         each["seq"] for each in session["compactions"]

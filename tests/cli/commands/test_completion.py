@@ -47,7 +47,7 @@ def test_commands_are_completed(refold: Refold) -> None:
 
 
 def test_options_are_completed(refold: Refold) -> None:
-    assert completed(refold, "refold audit --f", 2) == ["--full", "--fail-on"]
+    assert completed(refold, "refold audit --f", 2) == ["--fail-on"]
 
 
 @pytest.mark.slow

@@ -27,7 +27,11 @@ def test_it_shows_three_compactions_and_what_the_second_lost(played: tuple[Refol
     assert {line[:12] for line in lines} >= {"compaction 1", "compaction 2", "compaction 3"}
 
 
-def test_it_ends_with_where_the_store_is_and_commands_that_work_on_it(played: tuple[Refold, Outcome]) -> None:
+def test_it_ends_with_where_the_store_is_and_commands_that_work_on_it(
+    played: tuple[Refold, Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A report is written in the folder where one is.
+    monkeypatch.chdir(tmp_path)
     demo, outcome = played
     place = next(at for at, line in enumerate(outcome.lines) if f" {demo.store}. " in line)
     suggested = outcome.lines[place + 1 :]
@@ -52,7 +56,7 @@ def test_json_tells_where_the_store_is_and_the_audit(refold: Refold) -> None:
     found = refold("--store", refold.store, "demo", "--json").json
     assert sorted(found) == ["audit", "session", "store"]
     assert found["store"] == str(refold.store)
-    assert [found["audit"]] == refold("audit", found["session"], "--json").json["sessions"]
+    assert [found["audit"]] == refold("audit", "--all", "--json").json["sessions"]
 
 
 def test_a_store_that_holds_sessions_is_left_alone(told: Refold) -> None:

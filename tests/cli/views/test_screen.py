@@ -249,9 +249,9 @@ def test_failed_compactions_are_counted_with_the_last_ones_event_and_error() -> 
 
 
 def test_it_ends_with_how_to_see_more() -> None:
-    lines = printed(screen, audit(WORST))[-4:-1]
+    lines = printed(screen, audit(WORST))[-3:-1]
     commands = [line.partition(": ")[2] for line in lines]
-    assert commands == ["refold audit --full s", "refold report s", "refold judge --dry-run s"]
+    assert commands == ["refold report s", "refold judge --dry-run s"]
 
 
 def test_texts_of_a_session_command_no_terminal() -> None:

@@ -6,12 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.views.full import INDENT, day_and_time, print_field, print_rule, print_summary
 from cli.views.page.lines import cut
 from cli.views.texts import dollars, gap_text, line_of, part_of, percent, spent_dollars
 from projections.overview import Spent
 from projections.rules.base import Gap
-from tests.cli.views.printing import printed
 
 
 def test_a_short_text_is_whole() -> None:
@@ -78,43 +76,6 @@ def test_where_there_was_nothing_to_find_stands_a_dash() -> None:
 
 def test_shares_and_parts_are_short() -> None:
     assert (percent(0.344), part_of(1200, 3400)) == ("34%", "1,200/3,400")
-
-
-def test_a_time_is_told_to_the_second() -> None:
-    assert day_and_time("2026-03-04T11:22:33.456Z") == "2026-03-04 11:22:33"
-    assert day_and_time(None) == "-"
-
-
-def test_a_long_value_goes_on_below_its_beginning() -> None:
-    assert printed(print_field, "by", "one two three four five six", width=36) == [
-        "   by           one two three four",
-        "                five six",
-    ]
-
-
-def test_a_value_of_several_lines_forges_no_line() -> None:
-    assert printed(print_field, "by", "one\ntwo") == ["   by           one\\ntwo"]
-
-
-def test_a_summary_keeps_its_lines() -> None:
-    assert printed(print_summary, "# Goal\n\nDone.\n") == [
-        " " * INDENT + "# Goal",
-        "",
-        " " * INDENT + "Done.",
-    ]
-
-
-def test_a_rule_names_the_event_and_says_where_it_is_undone() -> None:
-    def rule(out: object, **how: bool) -> None:
-        print_rule(out, "Rewrite", "w1", 3, None, **how)  # type: ignore[arg-type]
-
-    assert printed(rule) == ["── Rewrite w1 #3  -"]
-    assert printed(lambda out: rule(out, is_undone=True)) == ["── Rewrite w1 #3  -  undone"]
-
-
-def test_a_rule_breaks_before_the_event_even_if_its_heading_has_the_same_letters() -> None:
-    lines = printed(lambda out: print_rule(out, "Compaction 1 of 1", "1", 3, None), width=20)
-    assert lines == ["── Compaction 1 of 1", "   1 #3  -"]
 
 
 def test_content_that_the_model_was_no_longer_sent_is_not_called_missing() -> None:

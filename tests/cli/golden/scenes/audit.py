@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from typing import Any, Final
 
-from cli.views.full import print_full, print_metrics
 from cli.views.model import audit_view
 from cli.views.screen import print_overview, print_screen
 from projections.audit.conditions import TokensBefore
@@ -46,7 +45,7 @@ def a_pipe_called_pipe(refold: Refold) -> None:
 
 
 def views_of_made_up_audits(refold: Refold) -> str:
-    """Render metrics, remarks and costs of every kind that no session here has."""
+    """Render remarks and costs of every kind that no session here has."""
     del refold
     found = {
         "size": measured.size(1000, 250, removed=800, kept=200, added=40, returned=10),
@@ -81,11 +80,8 @@ def views_of_made_up_audits(refold: Refold) -> str:
     return "\n".join(
         line
         for view, shown in (
-            (print_metrics, measured.metrics()),
-            (print_metrics, measured.metrics(**found)),
             (print_overview, measured.audit(counter="o200k", exact=True, estimate=False, cost=nothing_known)),
             (print_screen, audit_view(seen)),
-            (print_full, audit_view(seen)),
         )
         for line in printed(view, shown, width=200)
     )
@@ -120,15 +116,14 @@ PRICES: Final = File(
 
 SCENES: Final[Sequence[Scene]] = [
     help_of("audit"),
-    Scene(the_tale, ["audit @last", "audit @last --full", "audit @last --leaf root"]),
-    Scene(the_demo, ["audit @last", "audit @last --full --leaf '#69'"]),
+    Scene(the_tale, ["audit @last", "audit @last --leaf root"]),
+    Scene(the_demo, ["audit @last", "audit @last --leaf '#69'"]),
     Scene(nothing, [views_of_made_up_audits]),
     Scene(
         the_tale,
         [
             File("tale.jsonl", tale.tale() + line(OLDER)),
             "audit tale.jsonl",
-            "audit @last --full",
             PRICES,
             "--prices mine.toml audit @last --leaf '#12'",
             "--prices none.toml audit @last",
@@ -173,8 +168,8 @@ SCENES: Final[Sequence[Scene]] = [
                 "append failed",
                 lines(person("e1", "hi"), attempt("a1", "overloaded"), attempt("a2", "no model")),
             ),
-            "audit none grew failed",
-            "audit --full none grew empty sound lacks rewritten undone",
+            "audit failed",
+            "audit none grew empty sound lacks rewritten undone",
             "audit --all",
         ],
     ),
@@ -194,7 +189,6 @@ SCENES: Final[Sequence[Scene]] = [
         [
             "audit",
             "audit --all s",
-            "audit --all --full",
             "audit --all --leaf root",
             "audit s --fail-on speed",
         ],
