@@ -15,13 +15,14 @@ from eventstore.harnesses.opencode.session_records import (
     KEEPS_BEFORE,
     VERSION,
     Json,
+    Record,
     fields,
     fields_of,
     record_of,
     text,
 )
 from eventstore.log import Snapshot
-from eventstore.paths import LazyEvent, SnapshotCache, event
+from eventstore.paths import LazyEvent, event
 from eventstore.records import TextReplacement
 from projections.context.parts import Fate, Part
 from projections.rules.base import Gap, Rules, Selection, select_kept_run
@@ -136,31 +137,20 @@ def _summarized_by(compaction: LazyEvent) -> frozenset[str]:
     """Return the messages that a compaction is made of: its question and its summary."""
     if compaction.format not in (VERSION, KEEPS_BEFORE):
         return frozenset()
-    return _SUMMARIZED.get(compaction.digest, lambda: _named_in(compaction.body))
+    return _named_in(record_of(compaction.body))
 
 
-def _named_in(body: bytes) -> frozenset[str]:
-    record = record_of(body)
+def _named_in(record: Record) -> frozenset[str]:
     return frozenset(filter(None, (record.message, text(record.info.get("parentID")))))
-
-
-_SUMMARIZED: Final = SnapshotCache[frozenset[str]]()
 
 
 def _going_on(leaf: LazyEvent) -> tuple[str, frozenset[str]]:
     """Return the message of a leaf, and those of a compaction that goes on there."""
     if leaf.format not in (VERSION, KEEPS_BEFORE):
         return "", frozenset()
-    return _GOING_ON.get(leaf.digest, lambda: _read_going_on(leaf.body))
-
-
-def _read_going_on(body: bytes) -> tuple[str, frozenset[str]]:
-    record = record_of(body)
+    record = record_of(leaf.body)
     is_summary = record.info.get("summary") is True and not record.info.get("error")
-    return record.message, _named_in(body) if is_summary else frozenset()
-
-
-_GOING_ON: Final = SnapshotCache[tuple[str, frozenset[str]]]()
+    return record.message, _named_in(record) if is_summary else frozenset()
 
 
 def _pieces(parts: Sequence[Part]) -> Iterator[_Piece | None]:
@@ -188,16 +178,8 @@ def _piece(part: Part) -> _Piece | None:
 
 def _asked_model(snapshot: Snapshot, leaf: LazyEvent) -> str:
     """Return the model in use at a leaf, "" if it is not known."""
-    entry = event(snapshot, leaf.session, leaf.model_seq) if leaf.model_seq else None
-    return _MODELS.get(entry.digest, lambda: _model_set_by(entry)) if entry else ""
-
-
-def _model_set_by(entry: LazyEvent) -> str:
-    settings = node_of(entry).settings
+    settings = node_of(event(snapshot, leaf.session, leaf.model_seq)).settings if leaf.model_seq else None
     return f"{settings.provider}/{settings.model}" if settings else ""
-
-
-_MODELS: Final = SnapshotCache[str]()
 
 
 class _Sending(msgspec.Struct, frozen=True, kw_only=True):
