@@ -112,6 +112,8 @@ class OpencodeDocument(SourceContents):
 
     def _has_another(self, start: int, stop: int) -> bool:
         """Return True if a message holds another one: it has lost its end."""
+        if start in self._ends:
+            return False
         inner = _MESSAGE.finditer(self.text, start + 1, stop)
         read = (self._message_at(found.start()) for found in inner)
         return any(each[0].info.get("role") in ("user", "assistant") for each in read if each)

@@ -146,15 +146,21 @@ def shown_messages(kind: str, raw: bytes) -> list[bytes]:
     if kind == "compaction":
         of = {"message": text(record.info.get("parentID"))}
         question: Json = {"role": "user", "content": [{"type": "text", "text": ASKED}], "of": of}
-        return [encoded(each) for each in (question, *sent_messages(record))]
-    return [encoded(each) for each in sent_messages(record)]
+        sent = [question, *sent_messages(record)]
+    else:
+        sent = [*sent_messages(record)]
+    return [encoded({**each, "of": msgspec.to_builtins(each["of"])}) for each in sent]
 
 
 def _messages(record: Record) -> tuple[Message, ...]:
     """Return the view of a record's messages: its texts and calls as one, and each result."""
-    views = [view_of_fields(each) for each in sent_messages(record)]
     role = "user" if record.info.get("role") == "user" else "assistant"
-    own = [each for each in views if each.role == role]
+    blocks, results = list[Block](), list[Message]()
+    for each in sent_messages(record):
+        if each["role"] == role:
+            blocks += map(_block, each["content"])
+        else:
+            results.append(view_of_fields(each))
     info = record.info
     error = fields(info.get("error"))
     aborted = error.get("name") == "MessageAbortedError"
@@ -162,13 +168,13 @@ def _messages(record: Record) -> tuple[Message, ...]:
     has_usage = not record.copied and any(part.get("type") == "step-finish" for part in record.parts)
     head = Message(
         role=role,
-        blocks=tuple(block for each in own for block in each.blocks),
+        blocks=tuple(blocks),
         provider=text(info.get("providerID")),
         model=text(info.get("modelID")),
         stop_reason="aborted" if aborted else "error" if error else finish,
         usage=_usage(fields(info.get("tokens")), info.get("cost")) if has_usage else None,
     )
-    return (head, *(each for each in views if each.role == "toolResult"))
+    return (head, *results)
 
 
 def _is_by_person(parts: Iterable[Json]) -> bool:

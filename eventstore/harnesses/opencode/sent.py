@@ -74,7 +74,7 @@ def sent_messages(record: Record) -> Iterator[Json]:
 
 
 def _made(role: str, content: Sequence[Json], of: Of) -> Json:
-    return {"role": role, "content": list(content), "of": msgspec.to_builtins(of)}
+    return {"role": role, "content": list(content), "of": of}
 
 
 def model_of(info: Json) -> str:

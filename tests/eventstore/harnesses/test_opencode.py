@@ -79,6 +79,13 @@ def test_sound_exports_are_read_like_damaged_ones(
         assert len(found[0]) > 1
 
 
+def test_a_message_within_another_belongs_to_it(tmp_path: Path) -> None:
+    outer, log = user("msg_1"), MemoryLog()
+    outer["parts"].append({"id": "prt_2", "type": "tool", "state": {"metadata": {"last": user("msg_12")}}})
+    assert import_bytes(log, tmp_path, exported(outer)).skipped == []
+    assert json.loads(events(log, SESSION)[1].body) == outer
+
+
 def test_a_line_before_an_export_is_kept(tmp_path: Path) -> None:
     log, data = MemoryLog(), b"Exporting session: ses_ff01\n" + exported(user("msg_1"))
     found = import_bytes(log, tmp_path, data)
