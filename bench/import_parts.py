@@ -27,7 +27,8 @@ from eventstore.event import NewEvent
 from eventstore.files.discovery import open_source
 from eventstore.files.importing import import_file, opened_source
 from eventstore.files.matching import SessionMatcher
-from eventstore.javascript import epoch_ms, lengths
+from eventstore.harnesses.lines import is_whole_object
+from eventstore.javascript import compact_lengths, epoch_ms, lengths
 from eventstore.log import AppendResult, StoredLog
 from eventstore.memory import MemoryLog
 from eventstore.paths import path
@@ -37,68 +38,61 @@ from projections.context.build import parts_of
 ROUNDS = 7
 
 
-class _Block(msgspec.Struct):
+class _Block(msgspec.Struct, gc=False, omit_defaults=True):
+    """A block, item or part of any harness: what is sized of it."""
+
+    type: str = ""
     text: str | None = None
     thinking: str | None = None
     name: str | None = None
     arguments: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     input: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-
-
-class _Message(msgspec.Struct):
-    role: str = ""
     content: str | list[_Block] | None = None
+    output: str | list[_Block] | None = None
+    summary: Any = None
+    state: _Block | None = None
 
 
-class _Item(msgspec.Struct):
-    """An item or event of Codex."""
+class _Message(_Block, gc=False, omit_defaults=True):
+    """A message, an item or event of Codex, or the info of an opencode message."""
 
-    type: str = ""
     id: str | None = None
     role: str | None = None
-    name: str | None = None
     call_id: str | None = None
-    content: Any = None
-    summary: Any = None
-    arguments: Any = None
-    input: Any = None
-    output: Any = None
-    info: Any = None
-
-
-class _State(msgspec.Struct):
-    status: str = ""
-    input: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    output: str | None = None
-
-
-class _Part(msgspec.Struct):
-    type: str = ""
-    text: str | None = None
-    tool: str | None = None
-    state: _State | None = None
-
-
-class _Document(msgspec.Struct):
-    """A message of opencode."""
-
-    info: Any = None
-    parts: list[_Part] = []
 
 
 class _Record(msgspec.Struct):
+    """A line, or a message of opencode."""
+
     type: str = ""
     id: str = ""
     uuid: str = ""
     parentId: str | None = None  # noqa: N815  the harnesses' names
     parentUuid: str | None = None  # noqa: N815
     timestamp: str | None = None
-    message: _Message | msgspec.UnsetType = msgspec.UNSET
-    payload: _Item | msgspec.UnsetType = msgspec.UNSET
-    messages: list[_Document] = []
+    message: msgspec.Raw = msgspec.Raw()
+    payload: msgspec.Raw = msgspec.Raw()
+    info: msgspec.Raw = msgspec.Raw()
+    parts: list[_Block] = []
+
+
+class _Shown(msgspec.Struct):
+    """A line, for its message alone."""
+
+    message: _Message | None = None
+    payload: _Message | None = None
+
+
+class _Export(msgspec.Struct):
+    """An export of opencode's."""
+
+    messages: list[msgspec.Raw]
 
 
 _decode_record = msgspec.json.Decoder(_Record).decode
+_decode_shown = msgspec.json.Decoder(_Shown).decode
+_decode_message = msgspec.json.Decoder(_Message).decode
+_decode_export = msgspec.json.Decoder(_Export).decode
 _header = struct.Struct("<16H14Q32s").pack
 _number = struct.Struct(">Q").pack
 
@@ -123,31 +117,41 @@ def digest(file: Path) -> None:
         sha256(text).digest()
 
 
-def store(folder: Path, file: Path) -> None:
-    """Store a file with the least work that any importer in Python has.
+class Rows:
+    """The rows of a session, made with the least work that any importer in Python has.
 
-    Decode what identifies and sizes a record, find its parent, time and message, digest the file and each line in a
-    chain, and write a row of header and line, one by id, one by position and one by id for all sessions in one flushed
-    transaction. Check, order, recognize and report nothing.
+    Check that a record is UTF-8 and not too deep, decode what identifies it, find its parent, time and message, decode
+    and size that, chain its digest. Compare, order and report nothing.
     """
-    folder.mkdir()
-    digest = bytes(32)
-    sha256(file.read_bytes()).digest()
-    tables: tuple[Rows, Rows, Rows, Rows] = [], [], [], []
-    places = dict[str, int]()
-    for number, line in enumerate(texts(file), 1):
+
+    def __init__(self) -> None:
+        self._digest, self._places = bytes(32), dict[str, int]()
+
+    def add(self, line: bytes) -> tuple[tuple[bytes, bytes], ...]:
+        """Return a record's rows: header and line, one by id, one by position, one by id for all sessions."""
+        is_whole_object(line)
+        number = len(self._places) + 1
         record, key = _decode_record(line), _number(number)
-        own, time = record.id or record.uuid or str(number), epoch_ms(record.timestamp)
-        parent = places.get(record.parentId or record.parentUuid or "", 0)
-        places[own] = number
-        name, start = own.encode(), max(0, line.find(b'"message":'))
-        units, size = _sizes(record)
-        digest = sha256(digest + name + sha256(line).digest()).digest()
-        header = _header(*range(24), parent, units, size, start, (time or 0), number, digest) + name
+        raw = bytes(record.message or record.payload or record.info)
+        message = _decode_message(raw) if raw else _Message()
+        own, time = record.id or record.uuid or message.id or str(number), epoch_ms(record.timestamp)
+        parent = self._places.get(record.parentId or record.parentUuid or "", 0)
+        self._places[own if own not in self._places else str(number)] = number
+        name, start = own.encode(), max(0, line.find(raw[:40]))
+        units, size = _sizes([message, *record.parts])
+        self._digest = sha256(self._digest + name + sha256(line).digest()).digest()
+        header = _header(*range(24), parent, units, size, start, (time or 0), number, self._digest) + name
         frame = b"".join((header, crc32(header).to_bytes(4, "little"), line))
-        rows = (key, frame), (name, key), (key, key), (crc32(name).to_bytes(4, "big"), b"")
-        for table, row in zip(tables, rows, strict=True):
-            table.append(row)
+        return (key, frame), (name, key), (key, key), (crc32(name).to_bytes(4, "big"), b"")
+
+
+def store(folder: Path, file: Path) -> None:
+    """Digest a file, make its `Rows`, put them in one flushed transaction."""
+    folder.mkdir()
+    whole, made = file.read_bytes(), Rows()
+    sha256(whole).digest()
+    records = map(bytes, _decode_export(whole).messages) if file.suffix == ".json" else whole.splitlines()
+    tables = list(zip(*map(made.add, records), strict=True))
     with lmdb.open(os.fspath(folder), map_size=1 << 36, max_dbs=len(tables), lib_version=0) as environment:
         opened = [environment.open_db(b"%d" % number) for number in range(len(tables))]
         with environment.begin(write=True) as transaction:
@@ -156,17 +160,25 @@ def store(folder: Path, file: Path) -> None:
                     cursor.putmulti(sorted(dict(rows).items()), append=True)
 
 
-Rows = list[tuple[bytes, bytes]]
-
-
-def _sizes(record: _Record) -> tuple[int, int]:
-    """Return the UTF-16 units and bytes of a record's texts."""
-    message = record.message
-    found = message.content if isinstance(message, _Message) else None
+def _sizes(blocks: Sequence[_Block]) -> tuple[int, int]:
+    """Return the UTF-16 units and bytes of the texts in some blocks, and of the JSON of calls."""
     units = size = 0
-    for block in found if isinstance(found, list) else ():
-        utf16, utf8 = lengths(block.text or block.thinking or "")
-        units, size = units + utf16, size + utf8
+    for block in blocks:
+        if text := block.text or block.thinking:
+            utf16, utf8 = lengths(text)
+            units, size = units + utf16, size + utf8
+        call = block.arguments or block.input
+        if isinstance(call, msgspec.Raw):
+            utf16, utf8 = compact_lengths(call)
+            units, size = units + utf16, size + utf8
+        for within in block.content, block.output, block.state:
+            if within:
+                utf16, utf8 = (
+                    lengths(within)
+                    if isinstance(within, str)
+                    else _sizes(within if isinstance(within, list) else [within])
+                )
+                units, size = units + utf16, size + utf8
     return units, size
 
 
@@ -191,9 +203,9 @@ def least_messages(log: StoredLog, session: str) -> list[Any]:
     messages, parts = [], []
     with checked(log) as snapshot:
         for entry in path(snapshot, session, snapshot.head(session).leaf):
-            record = _decode_record(entry.body)
+            record = _decode_shown(entry.body)
             message = record.message or record.payload
-            if isinstance(message, _Message | _Item) and message.content is not None:
+            if message is not None and message.content is not None:
                 messages.append(message)
                 parts += parts_of(entry)
     found: list[Any] = msgspec.json.decode(msgspec.json.encode(messages))

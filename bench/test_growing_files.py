@@ -1,13 +1,25 @@
-"""Compare importing one more record of a followed file to a bare commit of two rows."""
+"""Compare importing one more record of a followed file to a bare commit of two rows.
+
+`python -m bench.test_growing_files` has both take turns, so that both wait for the same disk.
+"""
 
 from __future__ import annotations
 
 import itertools
-from contextlib import ExitStack
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from hashlib import sha256
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
 
 import lmdb
 import pytest
 
+from bench.conftest import CORPUS
+from bench.import_parts import Rows
 from eventstore import open_store
 from eventstore.files.importing import import_sessions
 from eventstore.harnesses.source import FollowedFiles
@@ -18,7 +30,81 @@ FILES = {
     "pi": "pi-mono-before-compaction.v3.jsonl",
 }
 ROUNDS = 30
+TURNS = 200
 ROW = b"x" * 1500
+
+
+@contextmanager
+def following(source: Path, folder: Path, rounds: int) -> Iterator[tuple[Callable[[], None], Callable]]:
+    """Return what adds a record to a copy of a file, and what imports it into a store."""
+    lines = source.read_bytes().splitlines(keepends=True)
+    file, followed, rest = folder / source.name, FollowedFiles(), iter(lines[-rounds:])
+    file.write_bytes(b"".join(lines[:-rounds]))
+
+    def grow() -> None:
+        with file.open("ab") as grown:
+            grown.write(next(rest))
+
+    with open_store(folder / "store") as log:
+        bring = lambda: import_sessions(log, file, followed=followed)  # noqa: E731
+        bring()
+        yield grow, bring
+
+
+@contextmanager
+def committing(folder: Path) -> Iterator[Callable[[], None]]:
+    """Return what commits a row in each of two tables."""
+    numbers = itertools.count()
+    with lmdb.open(str(folder / "rows"), max_dbs=2, map_size=1 << 30, lib_version=0) as environment:
+        tables = [environment.open_db(name) for name in (b"events", b"ids")]
+
+        def commit() -> None:
+            key = next(numbers).to_bytes(8, "big")
+            with environment.begin(write=True) as transaction:
+                for table in tables:
+                    transaction.put(key, ROW, db=table)
+
+        yield commit
+
+
+@contextmanager
+def least(source: Path, folder: Path, rounds: int) -> Iterator[tuple[Callable[[], None], Callable[[], None]]]:
+    """Return the same as `following` of the least that any importer does, and the record of its import."""
+    lines = source.read_bytes().splitlines(keepends=True)
+    file, rest = folder / "least", iter(lines[-rounds:])
+    file.write_bytes(b"".join(lines[:-rounds]))
+    made, digest, size = Rows(), sha256(file.read_bytes()), file.stat().st_size
+
+    def grow() -> None:
+        with file.open("ab") as grown:
+            grown.write(next(rest))
+
+    with lmdb.open(str(folder / "kept"), max_dbs=5, map_size=1 << 30, lib_version=0) as environment:
+        *tables, heads = (environment.open_db(b"%d" % number) for number in range(5))
+
+        def bring() -> None:
+            nonlocal size
+            with file.open("rb") as grown:
+                grown.seek(size)
+                new = grown.read(os.fstat(grown.fileno()).st_size - size)
+            size += len(new)
+            digest.update(new)
+            with environment.begin() as transaction:
+                transaction.get(b"head", db=heads)
+            lines = (
+                *new.splitlines(),
+                b'{"id":"import-%d","digest":"%b"}' % (size, digest.hexdigest().encode()),
+            )
+            rows = [*map(made.add, lines)]
+            with environment.begin(write=True) as transaction:
+                for table, (key, value) in (
+                    (*each,) for row in rows for each in zip(tables, row, strict=True)
+                ):
+                    transaction.put(key, value, db=table)
+                for name in b"head", b"state of the file":
+                    transaction.put(name, digest.digest(), db=heads)
+
+        yield grow, bring
 
 
 @pytest.fixture(params=FILES)
@@ -27,35 +113,38 @@ def harness(request) -> str:
 
 
 def test_refold_imports_one_more_record(measure, harness, corpus, tmp_path):
-    lines = (corpus / harness / FILES[harness]).read_bytes().splitlines(keepends=True)
-    file, followed, rest = tmp_path / FILES[harness], FollowedFiles(), iter(lines[-ROUNDS:])
-    file.write_bytes(b"".join(lines[:-ROUNDS]))
-
-    def grow():
-        with file.open("ab") as grown:
-            grown.write(next(rest))
-        return (), {}
-
-    with open_store(tmp_path / "store") as log:
-        bring = lambda: import_sessions(log, file, followed=followed)  # noqa: E731
-        bring()
-        size = file.stat().st_size
-        [done] = measure(f"{harness}-growth", "refold", bring, rounds=ROUNDS, setup=grow, bytes_known=size)
+    with following(corpus / harness / FILES[harness], tmp_path, ROUNDS) as (grow, bring):
+        grown = lambda: (grow() or (), {})  # noqa: E731
+        [done] = measure(f"{harness}-growth", "refold", bring, rounds=ROUNDS, setup=grown)
         assert done.added == 1
 
 
 def test_two_rows_are_committed(measure, harness, tmp_path):
-    numbers = itertools.count()
-    with ExitStack() as stack:
-        environment = stack.enter_context(
-            lmdb.open(str(tmp_path), max_dbs=2, map_size=1 << 30, lib_version=0)
-        )
-        tables = [environment.open_db(name) for name in (b"events", b"ids")]
-
-        def commit():
-            key = next(numbers).to_bytes(8, "big")
-            with environment.begin(write=True) as transaction:
-                for table in tables:
-                    transaction.put(key, ROW, db=table)
-
+    with committing(tmp_path) as commit:
         measure(f"{harness}-growth", "two rows", commit, rounds=ROUNDS)
+
+
+def main() -> None:
+    print("| harness | least ÷ two rows: time | processor time | refold: time | processor time |")  # noqa: T201
+    for harness, name in FILES.items():
+        with ExitStack() as stack:
+            folder, enter = Path(stack.enter_context(TemporaryDirectory())), stack.enter_context
+            source = CORPUS / harness / name
+            sides = (
+                (None, enter(committing(folder))),
+                *(enter(side(source, folder, TURNS)) for side in (least, following)),
+            )
+            took: tuple[list[tuple[float, float]], ...] = [], [], []
+            for _, ((grow, bring), times) in itertools.product(range(TURNS), zip(sides, took, strict=True)):
+                if grow is not None:
+                    grow()
+                began = time.perf_counter(), time.process_time()
+                bring()
+                times.append((time.perf_counter() - began[0], time.process_time() - began[1]))
+            rows, *others = (list(map(median, zip(*times, strict=True))) for times in took)
+            ratios = [one / row for other in others for one, row in zip(other, rows, strict=True)]
+            print(f"| {harness} |", " | ".join(f"{ratio:.1f} ×" for ratio in ratios), "|")  # noqa: RUF001, T201
+
+
+if __name__ == "__main__":
+    main()
