@@ -23,30 +23,33 @@ def percent(part: int, whole: int) -> str:
     return f"{100 * (middle - half):.0f}–{100 * (middle + half):.0f} %"  # noqa: RUF001  as the page writes it
 
 
-@pytest.mark.parametrize(("name", "row"), [("rules", "rules"), ("facts", "facts, of 454")])
-def test_the_rows_are_what_was_counted(name: str, row: str) -> None:
-    found = Counter(each["second"] for each in MEASURED["claims"] if each["list"] == name)
-    right, all_of_them = found["right"], found.total()
-    cells = f"| {right} ({percent(right, all_of_them)}) | {found['doubtful']} | {found['wrong']} |"
-    assert f"| {all_of_them} {row} {cells}" in PAGE
-
-
-@pytest.mark.parametrize(("name", "row"), [("statements", "statements"), ("losses", "losses shown")])
-def test_few_claims_have_no_percentage(name: str, row: str) -> None:
-    verdicts = [each["second"] for each in MEASURED["claims"] if each["list"] == name and each["shown"]]
-    assert f"| {len(verdicts)} {row} | {verdicts.count('right')}, too few to say |" in PAGE
-
-
-def test_nine_of_ten_printed_claims_are_right() -> None:
-    found = Counter(
-        {
-            verdict: sum(
-                len(events) for each in MEASURED["again"] for events in each.get(verdict, {}).values()
+def counted(measurement: str, name: str = "") -> Counter[str]:
+    """Return how many claims of a measurement are right, doubtful and wrong: all, or those of one list."""
+    found = Counter[str]()
+    for reading in MEASURED[measurement]:
+        for verdict in ("right", "doubtful", "wrong"):
+            found[verdict] += sum(
+                len(each) for of, each in reading.get(verdict, {}).items() if name in ("", of)
             )
-            for verdict in ("right", "doubtful", "wrong")
-        }
-    )
-    assert found == {"right": 1267, "doubtful": 48, "wrong": 29}
+    return found
+
+
+@pytest.mark.parametrize("name", ["rules", "facts", "statements"])
+def test_the_rows_are_what_was_counted(name: str) -> None:
+    found = counted("heldOut", name)
+    right = f"{found['right']} ({percent(found['right'], found.total())})"
+    assert f"| {found.total()} {name} | {right} | {found['doubtful']} | {found['wrong']} |" in PAGE
+
+
+def test_few_claims_have_no_percentage() -> None:
+    assert counted("heldOut", "losses") == {"right": 0, "doubtful": 0, "wrong": 1}
+    assert "| 1 loss shown | 0, too few to say | 0 | 1 |" in PAGE
+
+
+@pytest.mark.parametrize("measurement", ["heldOut", "again"])
+def test_nine_of_ten_printed_claims_are_right(measurement: str) -> None:
+    found = counted(measurement)
+    assert found.total() >= 40
     assert found["right"] / found.total() >= 0.9
 
 
@@ -71,7 +74,7 @@ def test_planted_states_are_counted() -> None:
     ) in words
     unsaid = planted["unsaid"]
     assert f"Of {unsaid['put']} sentences about the person that nobody had said" in words
-    assert f"it named {unsaid['readAsUnsaid']} as such" in words
+    assert f"version 5 named {unsaid['readAsUnsaid']} as such" in words
 
 
 def test_three_runs_are_compared() -> None:
