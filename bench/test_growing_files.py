@@ -34,17 +34,24 @@ TURNS = 200
 ROW = b"x" * 1500
 
 
-@contextmanager
-def following(source: Path, folder: Path, rounds: int) -> Iterator[tuple[Callable[[], None], Callable]]:
-    """Return what adds a record to a copy of a file, and what imports it into a store."""
+def growing(source: Path, file: Path, rounds: int) -> Callable[[], None]:
+    """Write a file without its last records, and return what adds the next of them."""
     lines = source.read_bytes().splitlines(keepends=True)
-    file, followed, rest = folder / source.name, FollowedFiles(), iter(lines[-rounds:])
+    rest = iter(lines[-rounds:])
     file.write_bytes(b"".join(lines[:-rounds]))
 
     def grow() -> None:
         with file.open("ab") as grown:
             grown.write(next(rest))
 
+    return grow
+
+
+@contextmanager
+def following(source: Path, folder: Path, rounds: int) -> Iterator[tuple[Callable[[], None], Callable]]:
+    """Return what adds a record to a copy of a file, and what imports it into a store."""
+    file, followed = folder / source.name, FollowedFiles()
+    grow = growing(source, file, rounds)
     with open_store(folder / "store") as log:
         bring = lambda: import_sessions(log, file, followed=followed)  # noqa: E731
         bring()
@@ -70,15 +77,9 @@ def committing(folder: Path) -> Iterator[Callable[[], None]]:
 @contextmanager
 def least(source: Path, folder: Path, rounds: int) -> Iterator[tuple[Callable[[], None], Callable[[], None]]]:
     """Return the same as `following` of the least that any importer does, and the record of its import."""
-    lines = source.read_bytes().splitlines(keepends=True)
-    file, rest = folder / "least", iter(lines[-rounds:])
-    file.write_bytes(b"".join(lines[:-rounds]))
+    file = folder / "least"
+    grow = growing(source, file, rounds)
     made, digest, size = Rows(), sha256(file.read_bytes()), file.stat().st_size
-
-    def grow() -> None:
-        with file.open("ab") as grown:
-            grown.write(next(rest))
-
     with lmdb.open(str(folder / "kept"), max_dbs=5, map_size=1 << 30, lib_version=0) as environment:
         *tables, heads = (environment.open_db(b"%d" % number) for number in range(5))
 
@@ -91,14 +92,11 @@ def least(source: Path, folder: Path, rounds: int) -> Iterator[tuple[Callable[[]
             digest.update(new)
             with environment.begin() as transaction:
                 transaction.get(b"head", db=heads)
-            lines = (
-                *new.splitlines(),
-                b'{"id":"import-%d","digest":"%b"}' % (size, digest.hexdigest().encode()),
-            )
-            rows = [*map(made.add, lines)]
+            record = b'{"id":"import-%d","digest":"%b"}' % (size, digest.hexdigest().encode())
+            lines = *new.splitlines(), record
             with environment.begin(write=True) as transaction:
-                for table, (key, value) in (
-                    (*each,) for row in rows for each in zip(tables, row, strict=True)
+                for table, (key, value) in itertools.chain(
+                    *(zip(tables, made.add(each), strict=True) for each in lines)
                 ):
                     transaction.put(key, value, db=table)
                 for name in b"head", b"state of the file":

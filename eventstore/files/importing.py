@@ -229,6 +229,8 @@ class _Importing:
     ) -> None:
         self._log, self._source, self._contents, self._progress = log, source, contents, progress
         self._matching = matching
+        self._path = str(Path(source.name).absolute())
+        """The source's absolute path, as a session's head has it."""
         self._targets, self._main = self._matching.targets, self._matching.main
         self._has_bytes = self._matching.has_bytes
         self._batches = EventBatches(log, self._targets)
@@ -238,7 +240,7 @@ class _Importing:
         with checked(self._log) as snapshot:
             self._matching.find(snapshot)
             is_unchanged = self._matching.is_unchanged()
-            is_export = not is_unchanged and self._matching.is_export(snapshot, _path_of(self._source))
+            is_export = not is_unchanged and self._matching.is_export(snapshot, self._path)
         if is_export or is_unchanged:
             newest = None if is_export else self._main.newest
             self._remember(newest.resume if newest is not None else FROM_START)
@@ -380,8 +382,7 @@ class _Importing:
         seen: SourceState | None = None,
     ) -> bool:
         """Append observations and the import record with the source's state, and detect divergence."""
-        path = _path_of(self._source)
-        rewritten = path if self._matching.continued is None else None
+        rewritten = self._path if self._matching.continued is None else None
         # The same file may come again after another state of it; the previous import distinguishes them.
         behind = f"-{target.newest_seq}" if target.newest_seq else ""
         events = [
@@ -407,7 +408,7 @@ class _Importing:
                     [move, *events] if move else events,
                     expected=version,
                     blobs=glue,
-                    source=path,
+                    source=self._path,
                     seen=seen,
                 )
             except VersionConflictError:
@@ -423,7 +424,7 @@ class _Importing:
     def _is_overtaken(self, snapshot: Snapshot, target: ImportTarget, record: Import) -> bool:
         """Return True if another import has read at least as much of the file meanwhile."""
         head = snapshot.head(target.session)
-        if head.import_seq == target.newest_seq or head.source != _path_of(self._source):
+        if head.import_seq == target.newest_seq or head.source != self._path:
             return False
         newest = newest_import(snapshot, head)
         is_appended = self._contents.growth is SourceGrowth.APPENDED
@@ -462,11 +463,6 @@ class _Importing:
             seq = snapshot.locate(target.session, stood)
             leaf = snapshot.head(target.session).leaf
             return None if is_on_path(snapshot, target.session, seq, leaf) else stood
-
-
-def _path_of(source: Source) -> str:
-    """Return a source's absolute path, as a session's head has it."""
-    return str(Path(source.name).absolute())
 
 
 def _of_copy(target: ImportTarget, newest: Import) -> Import:
