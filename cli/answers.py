@@ -75,11 +75,7 @@ def get_answers(
     if lacking:
         progress = _ask(log, lacking, to_ask, wanted, consent)
     ready = {(boundary.session, boundary.seq) for boundary in planned if not boundary.requests}
-    after = f" after a failure of unknown cost: {progress.last_failure}" if progress.last_failure else ""
-    left_out = {
-        "their sessions have changed since the estimate; replay again": progress.gone,
-        f"not covered by the budget{after}": len(lacking) - len(progress.done) - progress.gone,
-    }
+    left_out = {"not covered by the budget": len(lacking) - len(progress.done)}
     return Answers(
         only=frozenset(progress.done | ready),
         errors=progress.errors,

@@ -89,13 +89,8 @@ def _address(summarizer: str) -> str:
 class BudgetError(RefoldError):
     """A request was not sent, because its worst case would exceed the budget.
 
-    It is no failure of the summarizer, so no other one is tried, and no draft is taken instead. `before` is the failure
-    of the same request that was sent earlier, "" for none.
+    It is no failure of the summarizer, so no other one is tried, and no draft is taken instead.
     """
-
-    def __init__(self, summarizer: str, before: str = "") -> None:
-        super().__init__(f"{summarizer}: nothing was sent: it could exceed the budget")
-        self.before = before
 
 
 class Budget:
@@ -174,37 +169,6 @@ def _cost(size: int, input_price: float, answer: int, output_price: float) -> fl
     return (size * input_price + answer * output_price) / MILLION
 
 
-class _UnreachableGuard:
-    """Pass requests on; stop retries once all tries of one request did not reach the server.
-
-    It would be waited for at every boundary. Requests at once count apart: all may fail in the same moment.
-    """
-
-    def __init__(self, inner: Summarizer) -> None:
-        self._inner = inner
-        self._unsent = Counter[str]()
-        self._is_unreachable = False
-
-    def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
-        """Return the answer. Raises SummarizerError, which is not transient if retries are in vain."""
-        try:
-            answer = self._inner.summarize(prompt, is_cancelled=is_cancelled)
-        except SummarizerError as error:
-            if error.is_sent:
-                self._reached()
-                raise
-            self._unsent[prompt.digest] += 1
-            self._is_unreachable |= self._unsent[prompt.digest] > RETRIES
-            error.is_transient = error.is_transient and not self._is_unreachable
-            raise
-        self._reached()
-        return answer
-
-    def _reached(self) -> None:
-        self._unsent.clear()
-        self._is_unreachable = False
-
-
 class CachingSummarizer:
     """Store every answer of a summarizer; request only the missing ones, within a budget.
 
@@ -213,14 +177,14 @@ class CachingSummarizer:
     """
 
     def __init__(self, log: EventLog, inner: Summarizer, *, budget: Budget, price_of: PriceOf) -> None:
-        self.name, self._budget, self._price_of = inner.name, budget, price_of
-        self._inner = _UnreachableGuard(inner)
+        self.name, self._inner, self._budget, self._price_of = inner.name, inner, budget, price_of
         self.model = model_of(inner)
         self._endpoint = _address(self.name)
         self._stored = stored_answers(log, self.name, self.model)
         self._writer = SessionWriter(log, answers_session(self.name, self.model))
         self._locks: dict[str, Lock] = {}
-        self._failures: dict[str, str] = {}
+        self._unsent = Counter[str]()
+        self._is_unreachable = False
 
     def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
         """Return the stored answer, or else a new one.
@@ -237,7 +201,7 @@ class CachingSummarizer:
     def _request(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
         most = plan_request(prompt, self.name, self.model, self._price_of).most
         if not self._budget.reserve(most):
-            raise BudgetError(self.name, self._failures.get(prompt.digest, ""))
+            raise BudgetError(f"{self.name}: nothing was sent: it could exceed the budget")
         spent = None
         try:
             answer = self._inner.summarize(prompt, is_cancelled=is_cancelled)
@@ -249,19 +213,34 @@ class CachingSummarizer:
         except SummarizerError as error:
             if not error.is_sent:
                 spent = 0.0
+                self._count_unsent(prompt, error)
                 raise
+            self._reached()
             spent = self._dollars(error.usage) if spent is None else spent
-            self._failures[prompt.digest] = str(error)
             self._append(prompt, {"error": error.problem, **usage_json(error.usage)}, str(error))
             raise
         finally:
             self._budget.settle(most, spent)
+        self._reached()
         self._append(
             prompt,
             {"answer": answer.text, **usage_json(answer.usage), **({"isCut": True} if answer.is_cut else {})},
             "",
         )
         return answer
+
+    def _count_unsent(self, prompt: Prompt, error: SummarizerError) -> None:
+        """Stop retries once all tries of one request did not reach the server.
+
+        It would be waited for at every boundary. Requests at once count apart: all may fail in the same moment.
+        """
+        self._unsent[prompt.digest] += 1
+        self._is_unreachable |= self._unsent[prompt.digest] > RETRIES
+        error.is_transient = error.is_transient and not self._is_unreachable
+
+    def _reached(self) -> None:
+        self._unsent.clear()
+        self._is_unreachable = False
 
     def _dollars(self, usage: Usage | None) -> float | None:
         """Return the cost of a request, None if that is unknown."""
@@ -425,14 +404,11 @@ def sampling_order(planned: Iterable[PlannedBoundary]) -> list[PlannedBoundary]:
 class AnswerProgress(msgspec.Struct, frozen=True, kw_only=True):
     """The boundaries whose answers have come, and variants' errors by boundary and name.
 
-    `gone` counts those that their sessions, which have changed, no longer have. `last_failure` is that of a request
-    that the budget did not let repeat, "" for none.
+    One that its session no longer has is done, too.
     """
 
     done: frozenset[tuple[str, int]]
     errors: dict[tuple[str, int, str], str]
-    gone: int = 0
-    last_failure: str = ""
 
 
 def fetch_answers(
@@ -454,7 +430,6 @@ def fetch_answers(
     """
     done, errors, is_spent = set[tuple[str, int]](), dict[tuple[str, int, str], str](), False
     tries = _TRIES * max((len(summarizers) for _, summarizers in model_variants), default=1)
-    gone, failure = 0, ""
     rest = list(planned)
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         while rest and not is_spent:
@@ -479,15 +454,12 @@ def fetch_answers(
                 place = boundary.session, boundary.seq
                 try:
                     found = fetched.result()
-                except BudgetError as error:
-                    is_spent, failure = True, error.before
-                    continue
-                if found is None:
-                    gone += 1
+                except BudgetError:
+                    is_spent = True
                     continue
                 errors |= {(*place, name): error for name, error in found.items()}
                 done.add(place)
-            yield AnswerProgress(done=frozenset(done), errors=dict(errors), gone=gone, last_failure=failure)
+            yield AnswerProgress(done=frozenset(done), errors=dict(errors))
 
 
 def _fetch(
@@ -499,10 +471,10 @@ def _fetch(
     reader: CachingSummarizer | None,
     is_cancelled: Cancellation,
     redacts: bool,
-) -> dict[str, str] | None:
+) -> dict[str, str]:
     """Get the answers at a boundary; return the errors of variants by name.
 
-    Return None if the session has no boundary there any more. Raises BudgetError, CancelledError.
+    Raises BudgetError, CancelledError.
     """
     errors = dict[str, str]()
     with log.snapshot() as snapshot:
@@ -510,7 +482,7 @@ def _fetch(
         found = courses_of(snapshot, cursor, measures.at, measures.rounds)
         course = next((each for each in found if each[0].leaf.seq == planned.seq), None)
         if course is None:
-            return None
+            return errors
         claims = _claims(snapshot, course, measures) if reader else [None] * len(course)
         for variant, summarizers in model_variants:
             try:
