@@ -199,15 +199,8 @@ class Spending(MetricStruct, frozen=True):
     understated: int = 0
 
 
-class ModelSpending(MetricStruct, frozen=True):
-    """The cost of all calls of one model."""
-
-    model: str
-    spent: Spending
-
-
 class SessionCost(MetricStruct, frozen=True):
-    """The cost of all calls of a session, and of those of each model in order of first use.
+    """The cost of all calls of a session.
 
     `prices` names the price table, `prices_date` is its date.
     """
@@ -215,7 +208,6 @@ class SessionCost(MetricStruct, frozen=True):
     prices: str
     prices_date: str
     spent: Spending
-    models: list[ModelSpending]
 
 
 def session_cost(
@@ -232,18 +224,11 @@ def session_cost(
     or a copy under another name, shares with its original, if the store has that one. `answered` are the
     session's answers, if they were read before. Raises NotFoundError.
     """
-    by_model: dict[str, list[PaidCall]] = {}
     with log.snapshot() as snapshot:
         if answered is None:
             answered = answers(snapshot, resolve_cursor(snapshot, session))
-        for call in paid_calls(snapshot, session, answered, prices):
-            by_model.setdefault(call.model, []).append(call)
-    return SessionCost(
-        prices=prices.name,
-        prices_date=prices.date,
-        spent=_spent([call for calls in by_model.values() for call in calls]),
-        models=[ModelSpending(model=model, spent=_spent(calls)) for model, calls in by_model.items()],
-    )
+        calls = list(paid_calls(snapshot, session, answered, prices))
+    return SessionCost(prices=prices.name, prices_date=prices.date, spent=_spent(calls))
 
 
 class PaidCall(msgspec.Struct, frozen=True):

@@ -195,7 +195,7 @@ def audit(
         "context_messages": 5,
         "gaps": [],
         "failed_compactions": [],
-        "cost": SessionCost(prices="a table", prices_date="", spent=cost or spent(), models=[]),
+        "cost": SessionCost(prices="a table", prices_date="", spent=cost or spent()),
         "cache": CacheHistory(written=0, unread=0),
         **fields,
     }

@@ -70,7 +70,7 @@ def test_calls_without_any_cost_are_told() -> None:
 
 
 def test_a_price_table_is_shown_with_its_date() -> None:
-    cost = SessionCost(prices="mine.toml", prices_date="2026-01-01", spent=spent(1, 1.0, 1.0), models=[])
+    cost = SessionCost(prices="mine.toml", prices_date="2026-01-01", spent=spent(1, 1.0, 1.0))
     assert printed(print_overview, structs.replace(audit(), cost=cost))[-1].endswith(
         " mine.toml of 2026-01-01"
     )

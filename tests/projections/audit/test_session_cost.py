@@ -6,18 +6,14 @@ import json
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from eventstore.errors import NotFoundError
 from eventstore.files.importing import import_file
-from eventstore.memory import MemoryLog
 from eventstore.records import BranchSummary, Compaction
-from projections.audit.cost import ModelSpending, SessionCost, Spending, session_cost
+from projections.audit.cost import SessionCost, Spending, session_cost
 from projections.audit.prices import library_prices
-from tests.support.events import NOW
 from tests.support.spending import PRICES, used
-from tests.support.talk import Story, assistant, user
+from tests.support.talk import assistant, user
 
 
 def spent(log):
@@ -39,7 +35,6 @@ def test_a_call_costs_what_its_harness_recorded_and_what_the_table_says(story):
         prices="a table",
         prices_date="2026-11-01",
         spent=spent,
-        models=[ModelSpending(model="p/m", spent=spent)],
     )
 
 
@@ -85,7 +80,6 @@ def test_calls_of_a_model_that_the_table_does_not_know_have_no_price(story):
     )
     found = session_cost(story.log, "s", prices=PRICES)
     assert (found.spent.priced, found.spent.unpriced, found.spent.recorded) == (40, 1, 3)
-    assert [(each.model, each.spent.priced) for each in found.models] == [("p/m", 40), ("p/unknown", None)]
 
 
 def test_calls_that_recorded_no_cost_are_counted(story):
@@ -125,22 +119,6 @@ def test_an_unknown_session_has_no_cost(log):
     with pytest.raises(NotFoundError) as refused:
         session_cost(log, "s", prices=PRICES)
     assert (refused.value.what, refused.value.name) == ("session", "s")
-
-
-counts = st.integers(0, 10**6)
-usages = st.builds(used, counts, counts, read=counts, write=counts, cost=st.none() | st.floats(0, 100))
-
-
-@given(usages=st.lists(st.tuples(usages, st.sampled_from("mn")), max_size=8))
-def test_models_add_up_to_the_session(usages):
-    story = Story(MemoryLog(clock=lambda: NOW))
-    story.says(user("hello"), *(assistant("hi", usage=usage, model=model) for usage, model in usages))
-    found = session_cost(story.log, "s", prices=PRICES)
-    parts = [each.spent for each in found.models]
-    assert found.spent.calls == sum(part.calls for part in parts)
-    assert found.spent.unpriced == sum(part.unpriced for part in parts)
-    assert (found.spent.recorded or 0) == pytest.approx(math.fsum(part.recorded or 0 for part in parts))
-    assert (found.spent.priced or 0) == sum(part.priced or 0 for part in parts)
 
 
 REAL = ["pi-mono-before-compaction.v1", "pi-mono-before-compaction.v3", "pi-mono-large-session.v1"]
