@@ -44,15 +44,13 @@ class Previous(msgspec.Struct, frozen=True, kw_only=True):
 class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
     """A completed call, identified by its assistant message.
 
-    It was sent the context at entry number `sent_at`: `messages` messages of `tokens` tokens by our count, with
-    the compaction of number `compaction` in effect (0: none). `previous` is None for the first call of a session.
+    It was sent messages of `tokens` tokens by our count, with the compaction of number `compaction` in effect (0:
+    none). `previous` is None for the first call of a session.
     """
 
     seq: int
     id: str
-    sent_at: int
     usage: Usage
-    messages: int
     tokens: int
     compaction: int = 0
     previous: Previous | None = None
@@ -77,7 +75,7 @@ def calls_on_path(
     found: list[ModelCall] = []
     last: _Sent | None = None
     for call, parts, sizes, unchanged in _contexts(snapshot, cursor, tokens, calls, entries):
-        sent_call = _model_call(call, len(parts), sizes[-1])
+        sent_call = _model_call(call, sizes[-1])
         before = previous.get(call.seq)
         if before:
             known = unchanged
@@ -111,8 +109,8 @@ def sized_calls(snapshot: Snapshot, cursor: Cursor, tokens: Counter, *, first: i
     read = {entry.seq: entry for entry in entries}
     calls = session_calls(answers(snapshot, cursor, first=first, read=read))
     return [
-        _model_call(call, len(parts), sizes[-1])
-        for call, parts, sizes, _ in _contexts(snapshot, cursor, tokens, calls, entries, first=first)
+        _model_call(call, sizes[-1])
+        for call, _, sizes, _ in _contexts(snapshot, cursor, tokens, calls, entries, first=first)
     ]
 
 
@@ -124,23 +122,15 @@ def first_call(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> ModelCall
             return None
         last = min(8 * last, cursor.as_of)
     parts = context_at(snapshot, cursor.at_leaf(calls[0].sent_at)).parts
-    return _model_call(calls[0], len(parts), sum(tokens.count(parts)))
+    return _model_call(calls[0], sum(tokens.count(parts)))
 
 
 _FIRST_EVENTS: Final = 64
 """Events that usually include a session's first call."""
 
 
-def _model_call(call: SessionCall, messages: int, tokens: int) -> ModelCall:
-    return ModelCall(
-        seq=call.seq,
-        id=call.id,
-        sent_at=call.sent_at,
-        usage=call.usage,
-        messages=messages,
-        tokens=tokens,
-        compaction=call.compaction,
-    )
+def _model_call(call: SessionCall, tokens: int) -> ModelCall:
+    return ModelCall(seq=call.seq, id=call.id, usage=call.usage, tokens=tokens, compaction=call.compaction)
 
 
 def tokens_per_estimate(calls: Iterable[ModelCall]) -> float:

@@ -61,10 +61,12 @@ class TestGroups:
     def test_a_call_of_a_group_was_sent_the_context_above_its_first_record(self, grouped: MemoryLog) -> None:
         with grouped.snapshot() as snapshot:
             cursor = resolve_cursor(snapshot, "one")
-            calls = model_calls(snapshot, cursor, counter("utf16/4"))
-            sent = [len(context_at(snapshot, cursor.at_leaf(call.sent_at)).parts) for call in calls]
-        assert [(call.id, call.sent_at, call.messages) for call in calls] == [("c", 1, 1), ("e", 4, 3)]
-        assert sent == [1, 3]
+            tokens = counter("utf16/4")
+            calls = model_calls(snapshot, cursor, tokens)
+            sent = [context_at(snapshot, cursor.at_leaf(seq)).parts for seq in (1, 4)]
+        assert [call.id for call in calls] == ["c", "e"]
+        assert [call.tokens for call in calls] == [sum(tokens.count(each)) for each in sent]
+        assert [len(each) for each in sent] == [1, 3]
         assert [call.previous and (call.previous.id, call.previous.shared) for call in calls] == [
             None,
             ("c", 1),
