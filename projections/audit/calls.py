@@ -36,10 +36,6 @@ class Previous(msgspec.Struct, frozen=True, kw_only=True):
     shared: int
     is_same_model: bool
 
-    @property
-    def measure(self) -> Measure:
-        return Measure(self.usage.prompt, self.tokens, self.compaction)
-
 
 class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
     """A completed call, identified by its assistant message.
@@ -54,10 +50,6 @@ class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int
     compaction: int = 0
     previous: Previous | None = None
-
-    @property
-    def measure(self) -> Measure:
-        return Measure(self.usage.prompt, self.tokens, self.compaction)
 
 
 def calls_on_path(
@@ -147,7 +139,7 @@ def tokens_per_estimate(calls: Iterable[ModelCall]) -> float:
 def ratio_along(calls: Iterable[ModelCall]) -> float:
     """Return the provider tokens per estimated token of the calls of a path; see `growth_ratio`."""
     return growth_ratio(
-        (call.measure.prompt - before.measure.prompt, call.measure.tokens - before.measure.tokens)
+        (call.usage.prompt - before.usage.prompt, call.tokens - before.tokens)
         for before, call in pairwise(calls)
         if before.compaction == call.compaction
     )
@@ -172,17 +164,6 @@ _LARGEST_RATIO: Final = 3.0
 """No text has fewer tokens, or more, per four characters."""
 
 
-class Measure(NamedTuple):
-    """A request as its provider counted it, and its messages as refold does, in tokens.
-
-    `compaction` is the number of the one in effect, 0 for none.
-    """
-
-    prompt: int
-    tokens: int
-    compaction: int
-
-
 def fixed_tokens(calls: Sequence[ModelCall], first: ModelCall | None, *, ratio: float) -> int:
     """Return the tokens before each request's messages: the least surplus of a stretch of calls.
 
@@ -195,21 +176,22 @@ def fixed_tokens(calls: Sequence[ModelCall], first: ModelCall | None, *, ratio: 
     return max(0, min((round(call.usage.prompt - ratio * call.tokens) for call in begins), default=0))
 
 
-def expected_prompt(before: Measure, call: Measure, *, ratio: float, fixed: int) -> int:
+def expected_prompt(before: ModelCall | Previous, call: ModelCall, *, ratio: float, fixed: int) -> int:
     """Predict a request's size from the previous one, or after a compaction from its messages.
 
     `ratio` is the `growth_ratio`, `fixed` the `fixed_tokens`.
     """
     if before.compaction == call.compaction:
-        return before.prompt + round(ratio * (call.tokens - before.tokens))
+        return before.usage.prompt + round(ratio * (call.tokens - before.tokens))
     return fixed + round(ratio * call.tokens)
 
 
-def is_jump(before: Measure, call: Measure, unexplained: int) -> bool:
+def is_jump(before: ModelCall | Previous, call: ModelCall, unexplained: int) -> bool:
     """Return True if unexpected tokens in a request exceed the estimate's error."""
+    prompt = call.usage.prompt
     if before.compaction == call.compaction:
-        return abs(unexplained) > max(_JUMP_TOKENS, _JUMP_SHARE * max(call.prompt, before.prompt))
-    return abs(unexplained) > max(_JUMP_TOKENS, _JUMP_SHARE * call.prompt, _CONTEXT_ERROR * call.tokens)
+        return abs(unexplained) > max(_JUMP_TOKENS, _JUMP_SHARE * max(prompt, before.usage.prompt))
+    return abs(unexplained) > max(_JUMP_TOKENS, _JUMP_SHARE * prompt, _CONTEXT_ERROR * call.tokens)
 
 
 _JUMP_TOKENS: Final = 2_500

@@ -311,14 +311,13 @@ def _jumps(calls: Sequence[ModelCall]) -> Iterator[Check]:
     for call in calls:
         if call.previous is None or not call.previous.is_same_model:
             continue
-        before, measure = call.previous.measure, call.measure
-        expected = expected_prompt(before, measure, ratio=ratio, fixed=fixed)
+        expected = expected_prompt(call.previous, call, ratio=ratio, fixed=fixed)
         yield Check(
             name=JUMPS,
             event=call.id,
             seq=call.seq,
             expected=expected,
-            found=measure.prompt,
-            passed=not is_jump(before, measure, measure.prompt - expected),
+            found=call.usage.prompt,
+            passed=not is_jump(call.previous, call, call.usage.prompt - expected),
             unit="tokens",
         )

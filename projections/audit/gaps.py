@@ -104,9 +104,9 @@ def path_gaps(
     for before, call in pairwise(calls):
         if fixed is None and before.compaction != call.compaction:
             continue
-        expected = expected_prompt(before.measure, call.measure, ratio=ratio, fixed=fixed or 0)
-        unexplained = call.measure.prompt - expected
-        is_jump_down = unexplained < 0 and is_jump(before.measure, call.measure, unexplained)
+        expected = expected_prompt(before, call, ratio=ratio, fixed=fixed or 0)
+        unexplained = call.usage.prompt - expected
+        is_jump_down = unexplained < 0 and is_jump(before, call, unexplained)
         cleared = INTERRUPTED if is_jump_down and _is_interrupted(snapshot, cursor, before, call) else CLEARED
         found = list(_explained(found, before, call, unexplained, cleared))
     return sorted(found, key=lambda gap: gap.seq)
@@ -152,6 +152,6 @@ def _explained(
     unsized = next((gap for gap in between if gap.tokens is None and unexplained >= _NOISE), None)
     for gap in gaps:
         yield msgspec.structs.replace(gap, tokens=unexplained) if gap is unsized else gap
-    if unsized is None and is_jump(before.measure, call.measure, unexplained):
+    if unsized is None and is_jump(before, call, unexplained):
         what = UNRECORDED if unexplained > 0 else cleared
         yield Gap(what=what, event=call.id, seq=call.seq, tokens=unexplained)

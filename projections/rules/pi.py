@@ -131,11 +131,6 @@ def _objects(value: Any) -> list[dict[str, Any]]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
-def placeholder(text: str, time: int | None) -> bytes:
-    """Return one user message that replaces several messages."""
-    return _encode({"role": "user", "content": text, "timestamp": time})
-
-
 def _encode(value: Any) -> bytes:
     return stringify(value).encode()
 
@@ -181,7 +176,7 @@ class PiRules(Rules):
         return _prompt([message for message in told if isinstance(message, dict)])
 
     def placeholder(self, text: str, time: int | None) -> bytes:
-        return placeholder(text, time)
+        return _encode({"role": "user", "content": text, "timestamp": time})
 
 
 _SHOW: Final = {
