@@ -14,7 +14,6 @@ from tests.cli.golden.scenes import SCENES
 from tests.support.postgres import Server
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENES)
 def test_a_command_prints_what_its_golden_file_holds(name: str) -> None:
     held, printed = golden_file(name).read_text("utf-8"), transcript(SCENES[name])

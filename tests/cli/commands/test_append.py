@@ -3,10 +3,9 @@ from __future__ import annotations
 import json
 import subprocess
 
-import click
 import pytest
 
-from eventstore.errors import BadInputError, EventConflictError, NotFoundError, VersionConflictError
+from eventstore.errors import BadInputError
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
 from tests.support.patience import PATIENCE
@@ -14,13 +13,6 @@ from tests.support.pi_files import line
 
 CUSTOM = line({"type": "custom", "customType": "x"})
 HELLO = line({"type": "message", "id": "m1", "message": {"role": "user", "content": "hello"}})
-
-
-def test_every_line_is_acknowledged_by_a_line(refold: Refold) -> None:
-    first, second = refold("append", "s", stdin=HELLO + CUSTOM).json_lines
-    assert first == {"line": 1, "id": "m1", "seq": 1, "version": 1, "added": 1}
-    assert (second["line"], second["seq"], second["version"], second["added"]) == (2, 2, 2, 1)
-    assert len(second["id"]) == 8
 
 
 def test_a_line_is_acknowledged_before_the_next_is_read(refold: Refold) -> None:
@@ -53,15 +45,6 @@ def test_nothing_is_appended_of_nothing(refold: Refold) -> None:
     assert refold("sessions", "--json").json["sessions"] == []
 
 
-def test_blank_lines_are_passed_over_and_counted(refold: Refold) -> None:
-    assert [
-        each["line"] for each in refold("append", "s", stdin=b"\n" + CUSTOM + b" \r\n" + CUSTOM).json_lines
-    ] == [
-        2,
-        4,
-    ]
-
-
 def test_a_last_line_without_an_end_counts(refold: Refold) -> None:
     assert refold("append", "s", stdin=HELLO.rstrip()).json["id"] == "m1"
 
@@ -70,18 +53,6 @@ def test_with_expected_each_line_expects_what_the_one_before_made(refold: Refold
     acknowledged = refold("append", "s", "--expected", "0", stdin=CUSTOM * 3).json_lines
     assert [each["version"] for each in acknowledged] == [1, 2, 3]
     refold("append", "s", "--expected", "3", stdin=CUSTOM)
-
-
-def test_a_version_that_is_not_expected_any_more_is_reported_and_nothing_is_added(refold: Refold) -> None:
-    refold("append", "s", stdin=CUSTOM * 2)
-    told = refold.refused(VersionConflictError, "append", "s", "--expected", "1", stdin=CUSTOM)
-    assert (told.session, told.expected, told.actual) == ("s", 1, 2)
-    assert refold("sessions", "--json").json["sessions"][0]["events"] == 2
-
-
-def test_a_session_that_is_expected_to_be_new_and_is_not_is_reported(told: Refold) -> None:
-    conflict = told.refused(VersionConflictError, "append", SESSION, "--expected", "0", stdin=CUSTOM)
-    assert (conflict.expected, conflict.actual) == (0, 17)
 
 
 def test_the_same_line_again_adds_nothing_and_is_acknowledged(refold: Refold) -> None:
@@ -103,55 +74,13 @@ def test_the_same_line_again_is_another_event_if_it_has_no_id(refold: Refold) ->
     assert [each["added"] for each in refold("append", "s", stdin=CUSTOM * 2).json_lines] == [1, 1]
 
 
-def test_the_same_line_with_another_time_is_other_contents(refold: Refold) -> None:
-    record = {"type": "custom", "customType": "x", "id": "e1"}
-    refold("append", "s", stdin=line({**record, "timestamp": 1}))
-    refold.refused(click.ClickException, "append", "s", stdin=line({**record, "timestamp": 2}))
-
-
 @pytest.mark.parametrize("message", [{"role": "user"}, {"role": "assistant", "content": None}])
 def test_a_message_without_content_is_refused(refold: Refold, message: dict[str, object]) -> None:
     sent = CUSTOM + line({"type": "message", "message": message})
     assert refold.refused(BadInputError, "append", "s", stdin=sent).line == 2
 
 
-def test_the_same_id_with_other_contents_is_reported(refold: Refold) -> None:
-    refold("append", "s", stdin=HELLO)
-    other = HELLO.replace(b"hello", b"goodbye")
-    told = refold.refused(EventConflictError, "append", "s", stdin=other)
-    assert (told.session, told.event_id) == ("s", "m1")
-
-
-BROKEN = {
-    b"{broken": "",
-    b"[1]": "",
-    b'{"id":"x"}': '"type"',
-    b'{"type":"custom","customType":"x","id":7}': '"id"',
-    b'{"type":"custom","customType":"x","parentId":7}': '"parentId"',
-    b'{"type":"custom","customType":"x","timestamp":"noon"}': '"timestamp"',
-    b'{"type":"compaction","summary":"s"}': "`firstKeptEntryId`",
-    b'{"type":"label","targetId":[]}': "`$.targetId`",
-    b'{"type":"custom","customType":"\xff"}': "",
-}
 """Lines that are wrong, and the field that each is wrong in."""
-
-
-def test_a_line_that_is_wrong_is_reported_with_its_number_and_field(refold: Refold) -> None:
-    for broken, field in BROKEN.items():
-        told = refold.refused(BadInputError, "append", "s", stdin=b"\n" + broken + b"\n")
-        assert (told.source, told.line, field in told.problem) == ("standard input", 2, True), broken
-
-
-def test_a_wrong_line_ends_the_command_and_the_lines_before_it_are_stored(refold: Refold) -> None:
-    outcome = refold("append", "s", stdin=HELLO + b"{broken\n" + CUSTOM, code=1)
-    assert [each["id"] for each in outcome.json_lines] == ["m1"]
-    assert (type(outcome.error), getattr(outcome.error, "line", None)) == (BadInputError, 2)
-    assert [each["id"] for each in refold("log", "s", "--json").json_lines] == ["m1"]
-
-
-def test_a_parent_that_is_not_there_is_reported(refold: Refold) -> None:
-    orphan = line({"type": "custom", "customType": "x", "parentId": "gone"})
-    assert refold.refused(NotFoundError, "append", "s", stdin=orphan).name == "gone"
 
 
 def test_fields_that_refold_does_not_know_are_kept(refold: Refold) -> None:
@@ -179,11 +108,6 @@ def test_what_a_line_says_of_id_parent_time_and_cause_is_taken(told: Refold) -> 
     assert shown["record"] == {"type": "custom", "customType": "x"}
 
 
-def test_a_line_that_names_no_parent_goes_below_the_leaf(told: Refold) -> None:
-    told("append", SESSION, stdin=line({"type": "custom", "customType": "x", "id": "e1"}))
-    assert told("show", SESSION, "e1", "--json").json["parent"] == "i1"
-
-
 def test_at_last_is_the_session_that_was_written_to_last(told: Refold) -> None:
     told("append", "@last", stdin=HELLO)
     assert told("tree", SESSION, "--json").json["leaf"] == "m1"
@@ -209,7 +133,3 @@ def test_several_writers_lose_nothing(refold: Refold) -> None:
     ]
     assert sorted(acknowledged) == list(range(1, 61))
     assert refold("verify", "--json").json["findings"] == []
-
-
-def test_json_changes_nothing_for_acknowledgements_are_json_in_any_case(refold: Refold) -> None:
-    assert refold("append", "s", stdin=HELLO).json["id"] == "m1"

@@ -7,7 +7,6 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-import click
 import msgspec
 import pytest
 
@@ -23,100 +22,11 @@ from tests.support.stores import damage, make_store
 from tests.support.talk import SESSION as PI_SESSION
 from tests.support.talk import PiSession, user
 
-SUMMARY = {
-    "id": "c1",
-    "seq": 12,
-    "time": "2025-12-08T22:00:12.000Z",
-    "by": {
-        "format": "pi/3",
-        "model": "p/m",
-        "fromExtension": False,
-        "reason": "",
-        "policy": "",
-        "template": "",
-    },
-    "undone": False,
-    "firstKept": "u2",
-    "before": {
-        "claimed": 2500,
-        "measured": 2400,
-        "measuredAt": "a3",
-        "recomputed": 1056,
-        "unexplained": 1350,
-    },
-    "after": {"claimed": None, "measured": 693, "measuredAt": "a4", "recomputed": 27},
-    "messages": {"summarized": 6, "kept": 3, "uncovered": 0},
-    "uncovered": [],
-    "oldSummary": None,
-    "answersSince": None,
-    "summary": "The parser is fixed.",
-    "summaryTokens": 5,
-    "missingSections": [],
-    "files": {
-        "claimed": {"readFiles": ["src/parser.py"], "modifiedFiles": ["gone.py"]},
-        "recomputed": {"readFiles": [], "modifiedFiles": ["src/parser.py"]},
-        "missing": [],
-        "unfounded": ["gone.py"],
-    },
-    "conditions": ["files"],
-}
-
 
 def audited(refold: Refold, *arguments: str) -> list[dict[str, Any]]:
     """The audits in JSON, without the sizes that named sessions have beside them."""
     sessions = refold("audit", *arguments, "--json").json["sessions"]
     return [{name: value for name, value in each.items() if name != "sizes"} for each in sessions]
-
-
-def without_metrics(audits: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{name: value for name, value in each.items() if name != "metrics"} for each in audits]
-
-
-def test_json_tells_of_a_compaction_all_that_there_is(told: Refold) -> None:
-    (session,) = audited(told, SESSION)
-    assert without_metrics(session["compactions"]) == [SUMMARY]
-
-
-def test_json_tells_of_a_branch_summary_what_was_left(told: Refold) -> None:
-    (session,) = audited(told, SESSION)
-    assert without_metrics(session["branchSummaries"]) == [
-        {
-            "id": "s1",
-            "seq": 11,
-            "time": "2025-12-08T22:00:11.000Z",
-            "attachedTo": "a3",
-            "left": "b2",
-            "entries": 2,
-            "summary": "Expressions are worse.",
-            "files": {
-                "claimed": None,
-                "recomputed": {"readFiles": [], "modifiedFiles": ["src/expressions.py"]},
-                "missing": [],
-                "unfounded": [],
-            },
-            "conditions": [],
-        }
-    ]
-
-
-def test_json_tells_of_a_rewrite_what_it_shows_otherwise(told: Refold) -> None:
-    targets = [{"target": "u3", "shown": ""}]
-    record = {"type": "rewrite", "id": "w1", "reason": "prune", "targets": targets, "tokensSaved": 2}
-    told("append", SESSION, stdin=line({**record, "timestamp": "2025-12-08T23:00:00.000Z"}))
-    (session,) = audited(told, SESSION)
-    assert without_metrics(session["rewrites"]) == [
-        {
-            "id": "w1",
-            "seq": 18,
-            "time": "2025-12-08T23:00:00.000Z",
-            "reason": "prune",
-            "undone": False,
-            "compaction": None,
-            "targets": ["u3"],
-            "tokensSaved": 2,
-            "conditions": [],
-        }
-    ]
 
 
 def test_a_pipe_is_no_session_file(refold: Refold, tmp_path: Path) -> None:
@@ -135,30 +45,6 @@ def test_json_tells_every_metric_that_the_library_finds(told: Refold) -> None:
     with open_store(told.store) as log:
         found = audit(log, SESSION)
     assert audited(told, SESSION) == [json.loads(msgspec.json.encode(found))]
-
-
-def test_json_tells_of_a_session_where_it_stands_and_how_it_was_counted(told: Refold) -> None:
-    (session,) = audited(told, SESSION)
-    for name in ("compactions", "branchSummaries", "rewrites", "readings", "givenBack", "cost", "cache"):
-        del session[name]
-    assert session == {
-        "session": SESSION,
-        "earlier": None,
-        "original": None,
-        "title": TITLE,
-        "leaf": "i1",
-        "events": 17,
-        "entries": 16,
-        "counter": "utf16/4",
-        "exact": False,
-        "estimate": True,
-        "note": "",
-        "contextTokens": 33,
-        "contextMessages": 6,
-        "gaps": [{"what": "system prompt and tool definitions", "event": None, "seq": 0, "tokens": 659}],
-        "failedCompactions": [],
-        "notComputed": [],
-    }
 
 
 @pytest.mark.parametrize("heading", ["7. Pending Tasks (from the task list):", "## What remains", ""])
@@ -201,30 +87,6 @@ def compactions(refold: Refold, *options: str) -> list[str]:
     return [each["id"] for each in session["compactions"]]
 
 
-def test_compactions_of_a_leafs_path_are_audited(told: Refold) -> None:
-    record = {"type": "compaction", "id": "c2", "parentId": "b2", "summary": "s", "tokensBefore": 1}
-    told("append", SESSION, stdin=line({**record, "firstKeptEntryId": "b1"}))
-    assert compactions(told) == ["c2"]
-    assert compactions(told, "--leaf", "i1") == ["c1"]
-
-
-def test_messages_that_no_summary_covers_are_named(told: Refold) -> None:
-    # Its record has no `details`: written by a pi whose summaries began behind the compaction before.
-    record = {
-        "type": "compaction",
-        "id": "c2",
-        "parentId": "i1",
-        "summary": "later",
-        "firstKeptEntryId": "a4",
-    }
-    with open("tale.jsonl", "ab") as file:
-        file.write(line({**record, "tokensBefore": 9, "timestamp": "2025-12-08T23:00:00.000Z"}))
-    (session,) = audited(told, "tale.jsonl")
-    found = session["compactions"]
-    assert found[1]["messages"] == {"summarized": 1, "kept": 1, "uncovered": 3}
-    assert [each["event"] for each in found[1]["uncovered"]] == ["u2", "a3", "s1"]
-
-
 @pytest.mark.slow
 def test_a_note_says_that_a_vocabulary_is_not_there(told: Refold, tmp_path: Path) -> None:
     # A Python that cannot find the package of the vocabulary, and an empty cache.
@@ -251,26 +113,6 @@ def test_prices_may_be_those_of_a_file(told: Refold, tmp_path: Path) -> None:
     assert (session["cost"]["prices"], session["cost"]["spent"]["unpriced"]) == ("mine.toml", 0)
     del session["sizes"]
     assert told("--prices", "mine.toml", "audit", "--all", "--json").json["sessions"] == [session]
-
-
-def test_a_file_of_prices_that_cannot_be_read_is_reported(told: Refold) -> None:
-    assert told.refused(BadInputError, "--prices", "none.toml", "audit", SESSION).source == "none.toml"
-
-
-WRONG: list[list[str]] = [
-    [],
-    ["--all", "s"],
-    ["--all", "--leaf", "root"],
-]
-
-
-def test_wrong_usage_is_refused(refold: Refold) -> None:
-    for arguments in WRONG:
-        told = refold.refused(click.UsageError, "audit", *arguments, code=2)
-        assert not isinstance(told, click.BadParameter), arguments
-    told = refold.refused(click.BadParameter, "audit", "--all", "--fail-on", "speed", code=2)
-    assert told.param is not None
-    assert told.param.opts == ["--fail-on"]
 
 
 NAMES = [f"session-{number:05}" for number in range(4)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from eventstore.errors import NotFoundError
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
 from tests.projections.rules.claude_code.test_recorded_requests import FILE
@@ -67,10 +66,6 @@ def test_the_last_line_counts_sessions_without_requests(refold: Refold) -> None:
     assert refold("check", "--all").lines[-1] == f"{proven}, in 2 of 3 sessions; in the others, sizes agree"
 
 
-def test_the_record_of_a_failure_is_named(diverged: Refold) -> None:
-    assert any("m4 #4" in line for line in diverged("check", "diverged", code=1).lines)
-
-
 def test_all_sessions_are_checked_and_one_that_fails_is_enough(diverged: Refold) -> None:
     diverged("append", "other", stdin=said("n1", user("go")))
     found = diverged("check", "--all", "--json", code=1).json["sessions"]
@@ -86,13 +81,3 @@ def test_a_damaged_session_keeps_no_other_from_being_checked(diverged: Refold) -
     outcome = diverged("check", "--all", "--json", code=1)
     assert [each["session"] for each in outcome.json["sessions"]] == ["diverged"]
     assert "'other'" in outcome.errors
-
-
-def test_a_session_that_is_not_there_is_refused(refold: Refold) -> None:
-    refold("append", "s", stdin=said("m1", user("go")))
-    refold.refused(NotFoundError, "check", "nowhere")
-
-
-@pytest.mark.parametrize("given", [(), ("s", "--all")])
-def test_either_sessions_or_all_are_named(refold: Refold, given: tuple[str, ...]) -> None:
-    refold("check", *given, code=2)

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
-from eventstore.errors import NotFoundError
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
 from tests.support.pi_files import line
@@ -58,50 +55,6 @@ def test_json_tells_tokens_before_and_after(told: Refold) -> None:
     assert (rows["u3"]["tokensBefore"], rows["u3"]["tokensAfter"]) == (None, 2)
 
 
-def test_what_no_summary_covers_is_gone(told: Refold) -> None:
-    assert changes(told, "b2", "a3") == {
-        **dict.fromkeys(["u1", "a1", "r1", "r2", "a2", "r3", "u2", "a3"], "kept"),
-        "b1": "gone",
-        "b2": "gone",
-    }
-
-
-def test_what_a_branch_summary_is_about_is_summarized(told: Refold) -> None:
-    found = changes(told, "b2", "s1")
-    assert (found["b1"], found["b2"], found["s1"]) == ("summarized", "summarized", "new")
-
-
-def test_what_is_shown_otherwise_is_rewritten(told: Refold) -> None:
-    targets = [{"target": "u3", "shown": "…"}]
-    told("append", SESSION, stdin=line({"type": "rewrite", "id": "w1", "reason": "x", "targets": targets}))
-    assert changes(told, "i1", "w1")["u3"] == "rewritten"
-
-
-def test_a_shared_beginning_is_counted(told: Refold) -> None:
-    assert told("diff", SESSION, "b2", "s1", "--json").json["sharedPrefix"] == 8
-
-
-def test_from_the_root_everything_is_new(told: Refold) -> None:
-    assert changes(told, "root", "#2") == {"u1": "new", "a1": "new"}
-
-
-def test_an_entry_against_itself_is_all_kept(told: Refold) -> None:
-    assert set(changes(told, "a4", "a4").values()) == {"kept"}
-
-
-def test_people_see_what_changed_and_the_totals(told: Refold) -> None:
-    rows = [line.split() for line in told("diff", SESSION, "b2", "s1").lines if line]
-    assert [row for row in rows if row[0].isdecimal() and "messages" not in row] == [
-        ["11", "s1", "branchSummary", "new", "-", "6"],
-    ]
-    assert [row for row in rows if row[0] in ("kept", "summarized", "new", "all")] == [
-        ["kept", "8", "1,050", "1,050"],
-        ["summarized", "2", "19", "0"],
-        ["new", "1", "0", "6"],
-        ["all", "11", "1,069", "1,056"],
-    ]
-
-
 def test_a_summary_is_shown_with_its_files(told: Refold) -> None:
     assert told("diff", SESSION, "b2", "s1").lines[3:7] == [
         "summary #11, 22 characters:",
@@ -112,17 +65,6 @@ def test_a_summary_is_shown_with_its_files(told: Refold) -> None:
     found = told("diff", SESSION, "b2", "s1", "--json").json
     assert found["summaries"] == [{"event": "s1", "seq": 11, "text": "Expressions are worse."}]
     assert found["files"] == {"readFiles": [], "modifiedFiles": ["src/expressions.py"]}
-
-
-def test_all_lists_what_was_summarized_and_kept_too(told: Refold) -> None:
-    kept = [line for line in told("diff", SESSION, "b2", "s1", "--all").lines if " kept " in line]
-    assert len(kept) == 8
-    assert "summary #11" not in told("diff", SESSION, "b2", "s1", "--all").out
-
-
-@pytest.mark.parametrize("name", ["nope", "#17", "#99"])
-def test_what_is_no_entry_is_reported(told: Refold, name: str) -> None:
-    assert told.refused(NotFoundError, "diff", SESSION, "root", name).what in ("event", "entry")
 
 
 def test_what_goes_on_after_a_compaction_is_no_users(refold: Refold) -> None:

@@ -12,18 +12,9 @@ def test_json_tells_what_was_read_only_and_what_was_modified(told: Refold) -> No
     assert found == {"session": SESSION, "readFiles": READ, "modifiedFiles": MODIFIED}
 
 
-def test_people_see_what_was_done_and_a_path_a_line(told: Refold) -> None:
-    listed = [line.split() for line in told("files", SESSION).lines]
-    assert listed == [*(["modified", path] for path in MODIFIED), *(["read", path] for path in READ)]
-
-
 def test_files_are_those_up_to_a_leaf(told: Refold) -> None:
     assert told("files", SESSION, "--leaf", "a1").lines == ["read      src/parser.py"]
     assert told("files", SESSION, "--leaf", "b1", "--json").json["modifiedFiles"] == ["src/parser.py"]
-
-
-def test_what_only_a_summary_claims_is_not_listed(told: Refold) -> None:
-    assert "gone.py" not in told("files", SESSION).out
 
 
 def test_a_session_without_files_says_so_beside_the_list(refold: Refold) -> None:

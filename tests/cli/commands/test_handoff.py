@@ -8,7 +8,7 @@ import pytest
 from eventstore.errors import BadInputError
 from tests.cli.long_talk import NEVER, SESSION
 from tests.cli.running import Refold
-from tests.support.messages_api import MessagesApi, complete, errs, says
+from tests.support.messages_api import MessagesApi, complete, says
 
 EXTRACTING = ("handoff", SESSION, "--summarizer", "extractive")
 
@@ -29,32 +29,6 @@ def api(messages_api: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     return messages_api
 
 
-def test_a_new_session_begins_with_a_document_of_the_old(talked: Refold) -> None:
-    talked(*EXTRACTING, "--as", "next")
-    assert kinds(talked, "next") == ["link", "session_info", "model_change", "custom_message"]
-    (message,) = talked("context", "next", "--json").json["messages"]
-    assert NEVER in message["message"]["content"]
-
-
-def test_a_new_session_has_a_title_and_the_folder_of_the_old(told: Refold) -> None:
-    told(*EXTRACTING, "--as", "next")
-    found = {each["id"]: each for each in told("sessions", "--json").json["sessions"]}
-    assert found["next"]["title"] == f"Handoff of {found[SESSION]['title']}"
-    assert found["next"]["folder"] == found[SESSION]["folder"]
-
-
-def test_the_model_in_use_goes_along(told: Refold) -> None:
-    told("append", SESSION, stdin='{"type":"model_change","provider":"p","modelId":"m"}')
-    told(*EXTRACTING, "--as", "next")
-    assert told("context", "next", "--json").json["model"] == {"provider": "p", "modelId": "m"}
-
-
-def test_the_session_stays_as_it_is(talked: Refold) -> None:
-    before = events(talked)[SESSION]
-    talked(*EXTRACTING)
-    assert events(talked)[SESSION] == before
-
-
 def test_json_tells_of_both_sessions_and_the_document(talked: Refold) -> None:
     done = talked(*EXTRACTING, "--as", "next", "--json").json
     stored = [event["id"] for event in talked("log", "next", "--json").json_lines]
@@ -72,13 +46,6 @@ def test_people_are_shown_the_document_and_the_sessions_name(talked: Refold) -> 
     lines = talked(*EXTRACTING).lines
     assert lines[0] == "## Goal"
     assert lines[-1].split()[-1] in events(talked)
-
-
-def test_a_name_that_is_taken_is_reported_before_anybody_is_asked(talked: Refold, api: Any) -> None:
-    server: MessagesApi = api()
-    asking = ("handoff", SESSION, "--summarizer", "anthropic")
-    assert talked.refused(BadInputError, *asking, "--as", SESSION).source == f"session '{SESSION}'"
-    assert server.requests == []
 
 
 def test_a_name_that_is_taken_meanwhile_is_reported_with_how_to_have_the_document_again(
@@ -118,21 +85,6 @@ def test_the_model_gets_the_real_messages_behind_the_harnesss_prompt_and_tools(
     assert "Next: the tests." in server.asked[0]
 
 
-def test_a_request_that_fails_begins_no_session_and_leaves_an_attempt(talked: Refold, api: Any) -> None:
-    api(errs(400, "no", "invalid_request_error"))
-    asking = ("handoff", SESSION, "--summarizer", "anthropic")
-    refused = talked(*asking, code=1)
-    assert (refused.errors.count("\n"), "400" in refused.errors) == (1, True)
-    assert list(events(talked)) == [SESSION]
-    assert kinds(talked, SESSION)[-1] == "attempt"
-
-
 def test_instructions_that_nobody_follows_are_reported(talked: Refold) -> None:
     done = talked("handoff", SESSION, "Be brief.", "--summarizer", "extractive")
     assert len(done.notes) == 1
-
-
-def test_a_session_without_messages_is_reported(refold: Refold) -> None:
-    refold("append", "empty", stdin='{"type":"custom","customType":"x"}')
-    told = refold.refused(BadInputError, "handoff", "empty", "--summarizer", "extractive")
-    assert told.source == "session 'empty'"

@@ -5,7 +5,6 @@ from pathlib import Path
 import click
 import pytest
 
-from eventstore.errors import NotFoundError
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION, tale
 
@@ -18,11 +17,6 @@ def label_of(refold: Refold, entry: str) -> str | None:
 def test_an_entry_gets_a_label(told: Refold) -> None:
     told("label", SESSION, "u3", "the end")
     assert label_of(told, "u3") == "the end"
-
-
-def test_another_label_replaces_the_first(told: Refold) -> None:
-    told("label", SESSION, "u2", "middle")
-    assert label_of(told, "u2") == "middle"
 
 
 def test_without_a_text_the_label_is_shown_and_stays(told: Refold) -> None:
@@ -39,16 +33,6 @@ def test_a_label_is_taken_away_where_that_is_asked_for_and_it_is_told_which(told
 def test_where_there_is_no_label_to_take_away_nothing_is_stored(told: Refold) -> None:
     assert told("label", SESSION, "u3", "", "--json").json["id"] is None
     assert told("sessions", "--json").json["sessions"][0]["events"] == 17
-
-
-def test_a_label_is_an_event_and_what_was_before_stays(told: Refold) -> None:
-    told("label", SESSION, "u2", "middle")
-    before = told("tree", SESSION, "--as-of", "17", "--json").json["nodes"]
-    assert next(node["label"] for node in before if node["id"] == "u2") == "halfway"
-
-
-def test_an_entry_may_be_named_by_number_or_beginning(told: Refold) -> None:
-    assert told("label", SESSION, "#13", "x", "--json").json["target"] == "u3"
 
 
 def test_json_tells_the_events_id_and_its_target(told: Refold) -> None:
@@ -74,30 +58,9 @@ def test_json_of_a_label_that_is_looked_up_has_no_event(told: Refold) -> None:
     }
 
 
-def test_an_entry_that_is_not_there_is_reported_and_nothing_is_stored(told: Refold) -> None:
-    error = told.refused(NotFoundError, "label", SESSION, "nope", "x")
-    assert (error.what, error.name) == ("event", "nope")
-    assert told("sessions", "--json").json["sessions"][0]["events"] == 17
-
-
 def title(refold: Refold) -> str | None:
     found: str | None = refold("sessions", "--json").json["sessions"][0]["title"]
     return found
-
-
-def test_a_session_gets_a_title(told: Refold) -> None:
-    told("label", SESSION, "--title", "  Grammar ")
-    assert title(told) == "Grammar"
-
-
-def test_an_empty_title_takes_it_away(told: Refold) -> None:
-    told("label", SESSION, "--title", " ")
-    assert title(told) is None
-
-
-def test_the_id_stays_as_it_is(told: Refold) -> None:
-    told("label", SESSION, "--title", "Grammar")
-    assert told("sessions", "--json").json["sessions"][0]["id"] == SESSION
 
 
 def test_json_tells_the_event_and_the_title(told: Refold) -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from eventstore.errors import NotFoundError
 from tests.cli.running import Refold
 from tests.cli.tale import ENTRIES, SESSION
 from tests.support.pi_files import line
@@ -61,38 +60,10 @@ def test_filters_hold_together(told: Refold, options: list[str], expected: list[
     assert ids(told, *options) == expected
 
 
-def test_people_see_a_line_an_event(told: Refold) -> None:
-    rows = [line.split()[:6] for line in told("log", SESSION).lines[4:7]]
-    assert rows == [
-        ["4", "r2", "2025-12-08", "22:00:04", "toolResult", "5"],
-        ["5", "a2", "2025-12-08", "22:00:05", "assistant", "7"],
-        ["6", "r3", "2025-12-08", "22:00:06", "toolResult", "1,000"],
-    ]
-
-
-def test_the_leaf_and_events_off_the_path_are_marked(told: Refold) -> None:
-    _, *others, leaf, off_path = told("log", SESSION).lines
-    assert not {line.split()[0][-1] for line in others} & {"*", "-"}
-    assert (leaf[6], off_path[6]) == ("*", "-")
-
-
-def test_the_leaf_is_marked_wherever_it_is_listed(told: Refold) -> None:
-    told("append", SESSION, stdin=line({"type": "decision", "outcome": "skip", "reason": "small"}))
-    assert [each[6] for each in told("log", SESSION).lines[-3:]] == ["*", "-", "-"]
-
-
 def test_events_of_the_same_append_share_their_cause(refold: Refold) -> None:
     record = {"type": "custom", "customType": "x", "cause": "one"}
     refold("append", "s", stdin=line(record) * 2)
     assert [each["cause"] for each in refold("log", "s", "--json").json_lines] == ["one", "one"]
-
-
-def test_a_kind_or_role_that_neither_refold_nor_the_session_has_is_reported(told: Refold) -> None:
-    kind = told.refused(NotFoundError, "log", SESSION, "--kind", "message", "--kind", "compactoin")
-    has = "branch_summary, compaction, import, label, message, session_info"
-    assert (kind.what, kind.name, has in kind.remedy) == ("kind of events", "compactoin", True)
-    role = told.refused(NotFoundError, "log", SESSION, "--role", "usr")
-    assert (role.what, role.name) == ("role of events", "usr")
 
 
 def test_a_kind_that_only_the_session_knows_is_listed(refold: Refold) -> None:
@@ -100,20 +71,6 @@ def test_a_kind_that_only_the_session_knows_is_listed(refold: Refold) -> None:
     assert [each["kind"] for each in refold("log", "s", "--kind", "wholly_new", "--json").json_lines] == [
         "wholly_new"
     ]
-
-
-def test_what_goes_on_after_a_compaction_is_no_users(refold: Refold) -> None:
-    said = {"type": "message", "id": "e1", "message": {"role": "user", "content": "continue"}}
-    refold("append", "s", stdin=line({**said, "metadata": {"compaction_continue": True}}))
-    assert refold("log", "s").lines[1].split()[4:6] == ["continuation", "2"]
-
-
-def test_the_longest_kind_moves_nothing_out_of_its_column(told: Refold) -> None:
-    event = {"type": "thinking_level_change", "id": "t1", "thinkingLevel": "high"}
-    told("append", SESSION, stdin=line(event))
-    heading, first, *_, last = told("log", SESSION).lines
-    assert last.endswith("thinking_level_change            -  high")
-    assert last.index("high") == first.index("Fix the parser.") == heading.index("TEXT")
 
 
 @pytest.mark.slow

@@ -13,11 +13,8 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-import click
 import pytest
 
-from compaction.validation import InvalidInputError
-from eventstore.errors import BadInputError, NotFoundError
 from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold
 from tests.support.local_http import Exchange, LocalServer, Reply, hangs
@@ -39,8 +36,6 @@ NOTHING = {
     "ignored": [],
 }
 SMALL_ENOUGH = "the context is small enough"
-OF_ANOTHER_MODEL = "the error is of another model"
-NOT_OF_LENGTH = "the error is not about the context's length"
 IDLE_OFF = "idle compaction is off"
 NOTHING_RUNS = "nothing runs"
 TIGHT = ("--window", "1000", "--policy", "tight.toml")
@@ -143,41 +138,6 @@ def test_what_it_says_it_appended_is_in_the_log(tight: Refold) -> None:
     ]
 
 
-def test_where_nothing_is_to_do_it_says_why(talked: Refold) -> None:
-    (recommendation,) = answers(talked, '{"on":"before_request"}')
-    assert recommendation == {
-        **NOTHING,
-        "reason": SMALL_ENOUGH,
-        "tokens": 1107,
-        "events": [log(talked)[-1]["id"]],
-    }
-
-
-def test_a_refusal_for_the_contexts_length_is_recovered(tight: Refold) -> None:
-    (recommendation,) = answers(
-        tight, '{"on":"error","error":"prompt is too long: 1107 tokens > 1000"}', options=TIGHT
-    )
-    assert (recommendation["do"], recommendation["historyRewritten"], recommendation["error"]) == (
-        "retry",
-        True,
-        None,
-    )
-
-
-def test_another_refusal_is_no_case_for_it(talked: Refold) -> None:
-    (recommendation,) = answers(talked, '{"on":"error","error":"overloaded"}')
-    said = {"reason": NOT_OF_LENGTH, "events": [log(talked)[-1]["id"]]}
-    assert recommendation == {**NOTHING, **said}
-
-
-def test_a_refusal_by_another_model_than_the_one_that_failed_is_no_case_for_it(tight: Refold) -> None:
-    failed = {"role": "assistant", "content": [], "provider": "p", "model": "m", "stopReason": "error"}
-    tight("append", SESSION, stdin=line({"type": "message", "message": failed}))
-    refused = '{"on":"error","error":"prompt is too long","model":"other"}'
-    (recommendation,) = answers(tight, refused, options=TIGHT)
-    assert (recommendation["do"], recommendation["reason"]) == ("nothing", OF_ANOTHER_MODEL)
-
-
 def test_settings_come_from_a_file(tight: Refold, tmp_path: Path) -> None:
     (tmp_path / "settings.toml").write_text(
         "auto_continue = false\nidle_enabled = true\nidle_threshold_tokens = 1_000\n"
@@ -192,48 +152,7 @@ def test_settings_come_from_a_file(tight: Refold, tmp_path: Path) -> None:
     )
 
 
-def test_a_larger_model_goes_before_a_compaction(tight: Refold, tmp_path: Path) -> None:
-    (tmp_path / "settings.toml").write_text('[promotion]\nmodel = "larger"\nwindow = 1_000_000\n')
-    (recommendation,) = answers(tight, '{"on":"after_turn"}', options=(*TIGHT, "--settings", "settings.toml"))
-    assert (recommendation["do"], recommendation["model"]) == ("switch-model", "larger")
-
-
-def test_with_handoff_as_strategy_it_goes_on_in_a_new_session(tight: Refold, tmp_path: Path) -> None:
-    (tmp_path / "settings.toml").write_text('strategy = "handoff"\n')
-    (recommendation,) = answers(tight, '{"on":"after_turn"}', options=(*TIGHT, "--settings", "settings.toml"))
-    assert recommendation["do"] == "continue"
-    assert [event["kind"] for event in tight("log", recommendation["session"], "--json").json_lines] == [
-        "link",
-        "session_info",
-        "model_change",
-        "custom_message",
-    ]
-
-
 class TestBadLines:
-    @pytest.mark.parametrize(
-        ("line", "named"),
-        [
-            (b"nonsense", ""),
-            (b"[]", "`array`"),
-            (b"{}", "`on`"),
-            (b'{"on":"lunch"}', "'lunch'"),
-            (b'{"on":"error"}', "`error`"),
-            (b'{"on":"idle","seconds":"long"}', "`$.seconds`"),
-            (b'{"on":"compact","instructions":"\xff"}', "0xff"),
-            (b'{"on":"compact","instructions":"\\ud83d"}', ""),
-            (b"[" * 5_000, "`array`"),
-        ],
-    )
-    def test_one_is_answered_with_what_is_wrong_and_the_next_is_read(
-        self, talked: Refold, line: bytes, named: str
-    ) -> None:
-        bad, good = talked(*EXTRACTING, stdin=line + b'\n{"on":"after_turn"}\n').json_lines
-        assert bad == {**NOTHING, "error": bad["error"]}
-        assert bad["error"].startswith("standard input:1: ")
-        assert named in bad["error"]
-        assert good["error"] is None
-
     def test_blank_lines_get_no_answer_and_count(self, talked: Refold) -> None:
         (bad,) = answers(talked, "", "  ", "x")
         assert bad["error"].startswith("standard input:3: ")
@@ -269,42 +188,6 @@ class TestBadLines:
         assert then["error"] is None
 
 
-class TestSettings:
-    """Test how settings apply; test_harness_protocol.py tests reading their file."""
-
-    def test_a_threshold_that_is_set_leads_over_the_policys(self, talked: Refold, tmp_path: Path) -> None:
-        (tmp_path / "settings.toml").write_text("threshold_tokens = 1_107\nkeep_recent_tokens = 250\n")
-        (kept,) = answers(talked, '{"on":"after_turn"}', options=("--settings", "settings.toml"))
-        assert kept["reason"] == SMALL_ENOUGH
-        (tmp_path / "settings.toml").write_text("threshold_tokens = 1_106\nkeep_recent_tokens = 250\n")
-        (compacted,) = answers(talked, '{"on":"after_turn"}', options=("--settings", "settings.toml"))
-        assert compacted["historyRewritten"] is True
-
-    def test_a_service_that_is_set_is_asked_first(self, tight: Refold, tmp_path: Path, service: Any) -> None:
-        summary = json.dumps({"summary": "By the service."}).encode()
-        api: LocalServer = service(lambda exchange: exchange.answer(200, summary))
-        (tmp_path / "settings.toml").write_text(f'remote_endpoint = "{api.url}"\n')
-        answers(tight, '{"on":"compact"}', options=(*TIGHT, "--settings", "settings.toml"))
-        assert "By the service." in tight("context", SESSION).out
-
-    def test_what_the_models_window_is_too_small_for_is_reported(
-        self, talked: Refold, tmp_path: Path
-    ) -> None:
-        (tmp_path / "settings.toml").write_text("reserveTokens = 8_000\n")
-        asking = (*EXTRACTING, "--settings", "settings.toml", "--window", "8000")
-        (fault,) = talked.refused(InvalidInputError, *asking).issues
-        assert (fault.where, fault.problem.count("8,000")) == ("reserveTokens", 2)
-
-    @pytest.mark.parametrize("content", [None, b"\xff", b"enable = true"])
-    def test_a_file_that_is_none_is_reported(
-        self, talked: Refold, tmp_path: Path, content: bytes | None
-    ) -> None:
-        if content is not None:
-            (tmp_path / "settings.toml").write_bytes(content)
-        error = talked.refused(BadInputError, *EXTRACTING, "--settings", "settings.toml")
-        assert error.source == "settings.toml"
-
-
 class TestTheSessionsModel:
     def test_its_longest_answer_stays_free_where_the_policy_says_so(
         self, talked: Refold, tmp_path: Path
@@ -336,34 +219,6 @@ class TestTheSessionsModel:
         asked = api.requests[0].json
         assert (asked["system"], asked["tools"][0]["name"]) == ("You are an agent.", "read")
         assert asked["tool_choice"] == {"type": "none"}
-
-    def test_tools_that_are_none_are_reported_before_anything_is_answered(
-        self, tight: Refold, tmp_path: Path
-    ) -> None:
-        (tmp_path / "tools.json").write_text("{}")
-        asking = ("maintain", SESSION, "--tools", "tools.json")
-        assert tight.refused(BadInputError, *asking, stdin='{"on":"after_turn"}').source == "tools.json"
-
-    def test_an_answer_that_was_cut_off_is_no_case_for_another_model(self, tight: Refold) -> None:
-        torn = {"role": "assistant", "content": [], "provider": "p", "model": "m", "stopReason": "length"}
-        tight("append", SESSION, stdin=line({"type": "message", "message": torn}))
-        (other,) = answers(tight, '{"on":"after_turn","model":"other"}')
-        assert other["reason"] == SMALL_ENOUGH
-        (own,) = answers(tight, '{"on":"after_turn","model":"p/m"}', options=TIGHT)
-        assert own["do"] == "retry"
-
-
-@pytest.mark.parametrize("option", ["--system", "--tools"])
-def test_standard_input_has_the_lines_and_nothing_else(talked: Refold, option: str) -> None:
-    talked.refused(click.UsageError, *EXTRACTING, option, "-", code=2)
-
-
-@pytest.mark.parametrize("session", ["nope", "-", ""])
-def test_a_session_that_is_not_there_is_reported_before_anything_is_read(
-    talked: Refold, session: str
-) -> None:
-    error = talked.refused(NotFoundError, "maintain", session, "--summarizer", "extractive", stdin="x")
-    assert (error.what, error.name) == ("session", session)
 
 
 @pytest.mark.slow
@@ -484,10 +339,6 @@ class TestCallingOff:
             go_on.set()
             assert told.process.wait(timeout=PATIENCE) == 0
             assert told.hears()["reason"] == "threshold"
-
-    def test_where_nothing_runs_there_is_nothing_to_call_off(self, talked: Refold) -> None:
-        (recommendation,) = answers(talked, '{"on":"abort"}')
-        assert recommendation == {**NOTHING, "reason": NOTHING_RUNS}
 
 
 class TestInterrupts:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +7,8 @@ import pytest
 
 from tests.cli.long_talk import SESSION, long_talk
 from tests.cli.running import Refold
-from tests.support.pi_files import line
 from tests.support.talk import PiSession, assistant, call, result, user
 
-MASKED = "[Observation masked. Re-run if needed.]"
 MASK = 'name = "all"\nrewrites = [{part = "mask", keep_observations = 0}]\n'
 
 
@@ -30,12 +27,6 @@ def shown(refold: Refold, event: str) -> Any:
 def events(refold: Refold) -> int:
     count: int = refold("sessions", "--json").json["sessions"][0]["events"]
     return count
-
-
-def test_old_content_is_shown_otherwise(masked: Refold) -> None:
-    masked("prune", SESSION, "--policy", "all.toml")
-    part = shown(masked, "r1")
-    assert (part["fate"], part["message"]["content"][0]["text"]) == ("rewritten", MASKED)
 
 
 def test_people_are_told_what_is_saved_and_how_it_is_taken_back(masked: Refold) -> None:
@@ -94,29 +85,12 @@ def test_o200k_is_an_estimate_for_models_that_have_another_vocabulary(
     assert line.endswith(" by o200k, an estimate" if is_estimate else " by o200k")
 
 
-def test_what_is_rewritten_is_not_rewritten_again(masked: Refold) -> None:
-    masked("prune", SESSION, "--policy", "all.toml")
-    before = events(masked)
-    assert masked("prune", SESSION, "--policy", "all.toml", "--json").json["rewrites"] == []
-    assert events(masked) == before
-
-
 def test_each_rewrite_that_finds_nothing_says_why(masked: Refold, tmp_path: Path) -> None:
     (tmp_path / "two.toml").write_text(
         'name = "two"\nrewrites = [{part = "mask", keep_observations = 0}, {part = "micro"}]\n'
     )
     mask, micro = masked("prune", SESSION, "--policy", "two.toml", "--dry-run").lines
     assert (mask.split(":")[0], micro.split(":")[0], len(micro.split(": "))) == ("mask", "micro", 3)
-
-
-def test_messages_that_one_placeholder_stands_for_are_counted_each(masked: Refold, tmp_path: Path) -> None:
-    # 12 messages: the first 2, the result that belongs to the second, and the last 3 stay.
-    (tmp_path / "snip.toml").write_text(
-        'name = "snip"\nrewrites = [{part = "snip", longest = 5, head = 2}]\n'
-    )
-    taken = masked("prune", SESSION, "--policy", "snip.toml").lines[0]
-    assert " 6 messages," in taken
-    assert len(masked("context", SESSION, "--json").json["messages"]) == 12 - 6 + 1
 
 
 def test_by_default_the_rewrites_are_those_of_oh_my_pi(refold: Refold, tmp_path: Path) -> None:
@@ -133,23 +107,3 @@ def test_by_default_the_rewrites_are_those_of_oh_my_pi(refold: Refold, tmp_path:
 def test_a_policy_without_rewrites_is_reported(talked: Refold) -> None:
     assert talked("prune", SESSION, "--policy", "pi", "--json").json["rewrites"] == []
     assert len(talked("prune", SESSION, "--policy", "pi").lines) == 1
-
-
-@pytest.mark.parametrize(("idle", "rewritten"), [(0, []), (10 * 60, ["r1"])])
-def test_the_providers_cache_is_spared_while_it_lives(
-    refold: Refold, idle: int, rewritten: list[str]
-) -> None:
-    # More than 8,000 tokens stand behind the stale read; five minutes is how long a cache lives.
-    now = int(time.time()) - idle
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(now))
-    said = [
-        ("a1", assistant(call("read", "k1", path="a.py"))),
-        ("r1", result("x" * 400, tool="read", call_id="k1")),
-        ("u2", user("y" * 40_000)),
-        ("a2", assistant(call("read", "k2", path="a.py"))),
-        ("r2", result("x" * 400, tool="read", call_id="k2")),
-    ]
-    entries = [{"type": "message", "id": name, "timestamp": stamp, "message": each} for name, each in said]
-    refold("append", "s", stdin=b"".join(map(line, entries)))
-    done = refold("prune", "s", "--dry-run", "--json").json
-    assert [target for each in done["rewrites"] for target in each["targets"]] == rewritten

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -113,19 +112,6 @@ def test_records_of_one_claude_message_are_found_one_by_one(refold: Refold, tmp_
     assert sorted(ids(refold, "sparrow")) == ["a1", "a2", "r1"]
     assert ids(refold, "find", "sparrow") == ["a2"]
     assert ids(refold, "look sparrow") == ["a1"]
-
-
-def test_a_store_that_cannot_be_written_is_searched(told: Refold) -> None:
-    expected = ids(told, "parser")
-    for name in ("search.sqlite", "search.sqlite-wal", "search.sqlite-shm"):
-        (told.store / name).unlink(missing_ok=True)
-    told.store.chmod(0o500)
-    try:
-        assert ids(told, "parser") == expected
-        if os.geteuid():
-            assert not (told.store / "search.sqlite").exists()
-    finally:
-        told.store.chmod(0o700)
 
 
 def test_a_backup_holds_no_index_and_an_index_of_another_store_is_not_believed(

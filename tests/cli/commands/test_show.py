@@ -22,20 +22,6 @@ def test_json_is_what_log_says_of_the_event_and_its_record(told: Refold) -> None
     assert shown == told("log", SESSION, "--json").json_lines[1]
 
 
-def test_people_see_the_fields_and_then_the_record(told: Refold) -> None:
-    lines = told("show", SESSION, "u1").lines
-    assert [line.split() for line in lines[:3]] == [["seq", "1"], ["id", "u1"], ["kind", "message"]]
-    assert json.loads("\n".join(lines[lines.index("") :])) == json.loads(RECORDS[0])
-
-
-def test_an_event_off_the_path_is_no_entry(told: Refold) -> None:
-    shown = [told("show", SESSION, event).lines for event in ("#16", "#17")]
-    assert [line.split()[1] for lines in shown for line in lines if line.startswith("entry ")] == [
-        "yes",
-        "no",
-    ]
-
-
 @pytest.mark.parametrize("number", [1, 12, 16])
 def test_raw_is_the_record_as_it_came_and_nothing_else(told: Refold, number: int) -> None:
     assert told("show", SESSION, f"#{number}", "--raw").raw == RECORDS[number - 1] + b"\n"
@@ -47,12 +33,6 @@ def test_raw_keeps_what_is_no_utf_8(refold: Refold) -> None:
         file.write(header() + record + b"\n")
     assert refold("show", "odd.jsonl", "e1", "--raw").raw == record + b"\n"
     assert refold("show", "odd.jsonl", "e1", "--json").json["record"]["message"]["content"] == "\ufffd"
-
-
-def test_people_see_the_summary_of_a_compaction_as_text(told: Refold) -> None:
-    shown = told("show", SESSION, "c1").lines
-    assert (" 20 " in shown[-3], shown[-2:]) == (True, ["", "The parser is fixed."])
-    assert "The parser is fixed." not in "\n".join(shown[:-1])
 
 
 @pytest.mark.parametrize("command", [["log", SESSION], ["export", SESSION, "--format", "pi", "-o", "-"]])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from compaction.templates import built_in_names, load_built_in, parse_template
-from eventstore.errors import BadInputError, NotFoundError
+from eventstore.errors import BadInputError
 from tests.cli.running import Refold
 
 OWN = '+++\nname = "{name}"\nversion = 7\nsections = ["Goal"]\n+++\nSay the goal.\n\n## Goal\n'
@@ -20,12 +20,6 @@ def own(refold: Refold) -> Path:
 
 
 class TestList:
-    def test_every_template_is_listed_with_its_sections(self, refold: Refold) -> None:
-        lines = refold("templates").lines[1:]
-        listed = [[name, str(load_built_in(name).version), "built-in"] for name in built_in_names()]
-        assert [line.split()[:3] for line in lines] == listed
-        assert lines[1].endswith(", ".join(load_built_in("compaction").sections))
-
     def test_ones_own_take_the_place_of_refolds(self, refold: Refold, own: Path) -> None:
         for name in ("mine", "branch"):
             (own / f"{name}.md").write_text(OWN.format(name=name))
@@ -71,11 +65,6 @@ class TestShow:
         (tmp_path / "x.md").write_text(OWN.format(name="anything"))
         assert refold("templates", "show", "x.md").lines[-3] == "Say the goal."
 
-    def test_one_that_is_not_there_is_reported(self, refold: Refold) -> None:
-        error = refold.refused(NotFoundError, "templates", "show", "nope")
-        told = (error.what, error.name, ", ".join(built_in_names()) in error.remedy)
-        assert told == ("template", "nope", True)
-
 
 class TestNew:
     def test_one_of_refolds_is_copied_and_takes_its_place(self, refold: Refold) -> None:
@@ -104,90 +93,10 @@ class TestNew:
         refold("templates", "new", "mine", "--from", "branch")
         assert (own / "mine.md").read_text() == OWN.format(name="mine")
 
-    def test_one_that_is_not_there_is_reported_with_ones_own(self, refold: Refold, own: Path) -> None:
-        (own / "first.md").write_text(OWN.format(name="first"))
-        error = refold.refused(NotFoundError, "templates", "new", "mine", "--from", "frist")
-        assert (error.name, " first," in error.remedy, " branch," in error.remedy) == ("frist", True, True)
-
-    def test_one_that_is_broken_begins_nothing(self, refold: Refold, own: Path) -> None:
-        (own / "first.md").write_text("no front matter")
-        error = refold.refused(BadInputError, "templates", "new", "mine", "--from", "first")
-        assert error.source == f"template {own / 'first.md'}"
-        assert not (own / "mine.md").exists()
-
-    def test_a_new_name_needs_one_to_begin_from(self, refold: Refold) -> None:
-        error = refold.refused(NotFoundError, "templates", "new", "mine")
-        assert (error.name, "--from" in error.remedy) == ("mine", True)
-
     def test_one_that_is_there_is_left_alone(self, refold: Refold, own: Path) -> None:
         (own / "short.md").write_text("kept")
         assert refold.refused(BadInputError, "templates", "new", "short").source == str(own / "short.md")
         assert (own / "short.md").read_text() == "kept"
-
-    @pytest.mark.parametrize("name", ["../mine", ".hidden"])
-    def test_a_name_that_no_file_should_have_is_refused(self, refold: Refold, name: str) -> None:
-        error = refold.refused(BadInputError, "templates", "new", name, "--from", "short")
-        assert error.source == repr(name)
-
-
-class TestCheck:
-    def test_it_says_what_a_template_asks_for(self, refold: Refold) -> None:
-        (told,) = refold("templates", "check", "turn-prefix").lines
-        assert (" 1: " in told, told.endswith(", Early Progress, Context for Suffix")) == (True, True)
-
-    def test_sections_that_it_drops_are_a_warning(self, refold: Refold, own: Path) -> None:
-        (own / "compaction.md").write_text(OWN.format(name="compaction"))
-        (note,) = refold("templates", "check", "compaction").notes
-        dropped = "Constraints & Preferences, Progress, Key Decisions, Next Steps, Critical Context"
-        assert note.partition("sections: ")[2] == dropped
-
-    def test_sections_that_it_adds_are_none(self, refold: Refold, own: Path) -> None:
-        more = refold("templates", "show", "short").out.replace("sections = []", 'sections = ["Mood"]')
-        (own / "short.md").write_text(f"{more}\n## Mood\n")
-        assert refold("templates", "check", "short").errors == ""
-
-    @pytest.mark.parametrize(
-        ("sections", "heading"), [('"Goal", "Mood"', "## Goal"), ('"Goal"', "## Goal\n\n## Mood")]
-    )
-    def test_sections_and_prompt_that_differ_are_a_warning(
-        self, refold: Refold, own: Path, sections: str, heading: str
-    ) -> None:
-        front = f'+++\nname = "mine"\nversion = 1\nsections = [{sections}]\n+++\n'
-        (own / "mine.md").write_text(f"{front}Say it.\n\n{heading}\n")
-        (warning,) = refold("templates", "check", "mine", "--json").json["warnings"]
-        assert warning.endswith(": Mood")
-        assert refold("templates", "check", "mine").errors == f"refold: note: {warning}\n"
-
-    @pytest.mark.parametrize("name", built_in_names())
-    def test_of_refolds_own_nothing_is_to_be_warned(self, refold: Refold, name: str) -> None:
-        assert refold("templates", "check", name).errors == ""
-
-    @pytest.mark.parametrize(
-        ("written", "named"),
-        [
-            ("Say it.", "+++"),
-            ('+++\nname = "x"\n+++\nSay it.', "version"),
-            ('+++\nname = "y"\nversion = 1\n+++\nSay it.', "'y'"),
-        ],
-    )
-    def test_what_is_wrong_with_a_file_is_named(
-        self, refold: Refold, own: Path, written: str, named: str
-    ) -> None:
-        (own / "x.md").write_text(written)
-        error = refold.refused(BadInputError, "templates", "check", "x")
-        assert (error.source, named in str(error)) == (f"template {own / 'x.md'}", True)
-
-    def test_everything_that_is_wrong_with_a_file_is_reported_a_line_each(
-        self, refold: Refold, own: Path
-    ) -> None:
-        (own / "x.md").write_text('+++\nname = "x"\nversion = 0\nsection = []\n+++\nSay it.')
-        source = f"template {own / 'x.md'}"
-        told = refold("templates", "--json", code=1).json["problems"]
-        assert [line.split(": ")[:2] for line in told] == [[source, key] for key in ("version", "section")]
-        assert (" 0" in told[0], " sections?" in told[1]) == (True, True)
-        assert refold("templates", "check", "x", code=1).errors.splitlines() == [
-            f"refold: {line}" for line in told
-        ]
 
 
 def test_a_hostile_template_commands_nothing(refold: Refold, own: Path) -> None:
