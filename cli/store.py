@@ -364,7 +364,7 @@ _NAMED = 5
 """Maximum number of a file's sessions to name."""
 
 
-def import_with_progress(log: EventLog, path: str, *, name: str | None = None) -> list[ImportResult]:
+def import_with_progress(log: EventLog, path: str) -> list[ImportResult]:
     """Import the sessions of a file, with a progress bar for a large one on a terminal.
 
     Raises BadInputError, and its subclass ForeignSessionError for a session of another harness.
@@ -375,7 +375,7 @@ def import_with_progress(log: EventLog, path: str, *, name: str | None = None) -
 
     file = Path(path)
     if not sys.stderr.isatty() or not file.is_file() or file.stat().st_size < _WORTH_A_BAR:
-        return import_sessions(log, path, name=name)
+        return import_sessions(log, path)
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
     from cli.output import error_console, one_line
@@ -384,9 +384,7 @@ def import_with_progress(log: EventLog, path: str, *, name: str | None = None) -
     columns = (text, BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=error_console(), transient=True) as bar:
         task = bar.add_task(f"importing {one_line(file.name, 40)}", total=file.stat().st_size)
-        return import_sessions(
-            log, path, name=name, progress=lambda done, _: bar.update(task, completed=done)
-        )
+        return import_sessions(log, path, progress=lambda done, _: bar.update(task, completed=done))
 
 
 def note_remarks(path: str, imported: ImportResult) -> None:

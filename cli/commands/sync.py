@@ -86,16 +86,19 @@ def _sync(
     import os
 
     from cli.output import echo_json
+    from cli.store import check_new_name
     from cli.views.imports import ImportSummary, print_problems, print_searched, print_summary
     from eventstore.files.discovery import session_files, session_places
 
     summary = _named(paths) if paths else ImportSummary(session_files(os.environ, homes))
     if is_dry:
         _preview(ctx, summary)
-    elif paths:
-        _import_named(ctx, summary, name, as_json=as_json)
-    elif summary.files:
-        _import(ctx, summary)
+    elif paths or summary.files:
+        if name is not None:
+            check_new_name(name)
+            if len(summary.files) > 1:
+                raise click.UsageError("--as takes a single file", ctx)
+        _import(ctx, summary, name, is_named=bool(paths), as_json=as_json)
     has_failed = print_problems(summary, paths)
     if as_json:
         echo_json(summary.as_json(is_dry=is_dry))
@@ -168,41 +171,6 @@ def _preview(ctx: click.Context, summary: ImportSummary) -> None:
         summary.known = reported_before(snapshot, summary.failed)
 
 
-def _import_named(ctx: click.Context, summary: ImportSummary, name: str | None, *, as_json: bool) -> None:
-    """Import the files that the user named, in this order, and print what each holds."""
-    from cli.store import check_new_name, import_with_progress, opened
-    from cli.views.imports import print_imported
-    from eventstore.errors import RefoldError, StoreError
-    from eventstore.files.syncing import reported_before
-    from eventstore.harnesses import format_of
-
-    if name is not None:
-        check_new_name(name)
-        if len(summary.files) > 1:
-            raise click.UsageError("--as takes a single file", ctx)
-    with opened(ctx, create=True) as log:
-        with log.snapshot() as snapshot:
-            compared = list(_compared(snapshot, summary))
-        for source in compared:
-            path = source.file.path
-            try:
-                imported = import_with_progress(log, path, name=name)
-                for each in () if as_json else imported:
-                    print_imported(path, each)
-                summary.sessions += imported
-                has_news = any(each.added or each.rewritten for each in imported)
-                summary.add(source, format_of(imported[0].format).name, imported, has_news=has_news)
-                stored = [each.id for each in imported if each.added < each.events]
-                summary.failed += _damages(log, source.file, stored)
-            except StoreError:
-                raise
-            except RefoldError as error:
-                summary.failed += _failures(log, source, error)
-        with log.snapshot() as snapshot:
-            summary.known = reported_before(snapshot, summary.failed)
-        _keep_heads(log, summary)
-
-
 def _failures(log: StoredLog, source: SourceComparison, error: RefoldError) -> Iterator[FileImport]:
     """Yield a file's error; if it tells of damage, also that of the file's other sessions."""
     from eventstore.errors import CorruptionError
@@ -227,43 +195,44 @@ def _damages(log: StoredLog, file: SessionFile, sessions: Iterable[str]) -> Iter
             yield FileImport(file=file, error=error)
 
 
-def _import(ctx: click.Context, summary: ImportSummary) -> None:
-    """Import new and changed files, with a progress bar on a terminal."""
+def _import(
+    ctx: click.Context, summary: ImportSummary, name: str | None, *, is_named: bool, as_json: bool
+) -> None:
+    """Import files with a progress bar on a terminal: named ones, or those that are new or changed.
+
+    Of named ones, print what each holds.
+    """
     from contextlib import closing
 
     from cli.output import counted, echo_note, progress_bar
     from cli.store import opened
+    from cli.views.imports import print_imported
     from eventstore.errors import StoreError
     from eventstore.files.discovery import SessionFile
     from eventstore.files.syncing import import_files, keep_reported, reported_before
-    from eventstore.harnesses import format_of
     from eventstore.workers import WorkerLostError, cores
 
     with opened(ctx, create=True) as log:
         with log.snapshot() as snapshot:
-            compared = list(_compared(snapshot, summary))
-        to_import: dict[str, SourceComparison] = {}
-        for source in compared:
+            compared = {each.file.path: each for each in _compared(snapshot, summary)}
+        for source in () if is_named else [*compared.values()]:
             if source.known is not None and source.change == "unchanged":
                 summary.add(source, source.known.harness)
-            else:
-                to_import[source.file.path] = source
-        files = [source.file for source in to_import.values()]
+                del compared[source.file.path]
+        files = [source.file for source in compared.values()]
         try:
             with (
                 progress_bar("importing") as progress,
-                closing(import_files(log, files, jobs=cores(), progress=progress)) as results,
+                closing(import_files(log, files, name=name, jobs=cores(), progress=progress)) as results,
             ):
                 for each in results:
-                    if each.error is not None:
-                        summary.failed += _failures(log, to_import[each.file.path], each.error)
-                        continue
-                    harness = format_of(each.sessions[0].format).name
-                    has_news = any(session.added or session.rewritten for session in each.sessions)
-                    summary.add(to_import[each.file.path], harness, each.sessions, has_news=has_news)
+                    for session in each.sessions if is_named and not as_json else ():
+                        print_imported(each.file.path, session)
+                    _take(log, compared[each.file.path], each, summary, is_named=is_named)
             with log.snapshot() as snapshot:
                 summary.known = reported_before(snapshot, summary.failed)
-            keep_reported(log, summary.failed)
+            if not is_named:
+                keep_reported(log, summary.failed)
             _keep_heads(log, summary)
         except (StoreError, KeyboardInterrupt) as error:
             is_interrupt = isinstance(error, KeyboardInterrupt)
@@ -278,6 +247,24 @@ def _import(ctx: click.Context, summary: ImportSummary) -> None:
             raise click.ClickException(
                 f"{path}: the process that read it was killed; run sync again to continue"
             ) from None
+
+
+def _take(
+    log: StoredLog, source: SourceComparison, done: FileImport, summary: ImportSummary, *, is_named: bool
+) -> None:
+    """Count what an import found in a file, and look at sessions of a named one that were there already."""
+    from eventstore.harnesses import format_of
+
+    if done.error is not None:
+        summary.failed += _failures(log, source, done.error)
+        return
+    harness = format_of(done.sessions[0].format).name
+    has_news = any(each.added or each.rewritten for each in done.sessions)
+    summary.add(source, harness, done.sessions, has_news=has_news)
+    if is_named:
+        summary.sessions += done.sessions
+        stored = [each.id for each in done.sessions if each.added < each.events]
+        summary.failed += _damages(log, source.file, stored)
 
 
 def _keep_heads(log: StoredLog, summary: ImportSummary) -> None:

@@ -71,11 +71,12 @@ def import_files(
     log: StoredLog,
     files: Sequence[SessionFile],
     *,
+    name: str | None = None,
     jobs: int = 1,
     progress: Progress = lambda *_: None,
     followed: FollowedFiles | None = None,
 ) -> Generator[FileImport, None, None]:
-    """Import files; yield the result of each. For `followed`, see `import_sessions`.
+    """Import files; yield the result of each. For `followed`, and the `name` of one, see `import_sessions`.
 
     Up to `jobs` processes parse them, and this one writes. Files that may refer to each other are imported in the
     given order: those of one folder, and those that share a session or begin with the same record. Only the file
@@ -93,7 +94,7 @@ def import_files(
                 yield from imported
             files = []
     for each in [*files, *last]:
-        result = _imported(log, each, partial(count.advance, each.path), followed)
+        result = _imported(log, each, partial(count.advance, each.path), followed, name)
         count.finish(each)
         yield _unless_of_store(result)
 
@@ -216,10 +217,11 @@ def _imported(
     file: SessionFile,
     progress: Progress = lambda *_: None,
     followed: FollowedFiles | None = None,
+    name: str | None = None,
 ) -> FileImport:
     """Import a file; return any error instead of raising it."""
     try:
-        sessions = import_sessions(log, file.path, progress=progress, followed=followed)
+        sessions = import_sessions(log, file.path, name=name, progress=progress, followed=followed)
         return FileImport(file=file, sessions=sessions)
     except RefoldError as error:
         return FileImport(file=file, error=error)

@@ -59,10 +59,11 @@ def test_a_file_that_lost_its_end_adds_nothing(told: Refold, tmp_path: Path) -> 
     assert told("tree", SESSION, "--json").json["leaf"] == "i1"
 
 
-def test_several_files_are_imported_in_the_order_given(refold: Refold, tmp_path: Path) -> None:
-    write(tmp_path / "tale.jsonl")
+def test_of_named_files_the_newest_comes_last(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "other.jsonl").write_bytes(header(session=OTHER) + said("hello", "x1", None))
-    imported = refold("sync", "other.jsonl", "tale.jsonl", "--json").json["sessions"]
+    write(tmp_path / "tale.jsonl")
+    os.utime(tmp_path / "other.jsonl", (1, 1))
+    imported = refold("sync", "tale.jsonl", "other.jsonl", "--json").json["sessions"]
     assert [each["id"] for each in imported] == [OTHER, SESSION]
 
 
@@ -89,7 +90,7 @@ def test_a_folder_stands_for_its_session_files(refold: Refold, tmp_path: Path) -
     (folder / "a.jsonl").write_bytes(header(session=OTHER) + said("hello", "x1", None))
     (folder / "notes.txt").write_text("a shopping list\n")
     imported = refold("sync", "sessions", "--json").json["sessions"]
-    assert [each["id"] for each in imported] == [OTHER, SESSION]
+    assert sorted(each["id"] for each in imported) == [SESSION, OTHER]
 
 
 def test_a_folder_without_session_files_is_reported(refold: Refold, tmp_path: Path) -> None:
