@@ -22,8 +22,10 @@ import msgspec
 
 import refold
 from bench.test_import import import_into, parse, parse_by_json, texts
+from eventstore import open_store
 from eventstore.checked import checked
 from eventstore.event import NewEvent
+from eventstore.files.batching import BATCH_BYTES, BATCH_EVENTS
 from eventstore.files.discovery import open_source
 from eventstore.files.importing import import_file, opened_source
 from eventstore.files.matching import SessionMatcher
@@ -190,6 +192,20 @@ def read(file: Path) -> None:
             pass
 
 
+def log_alone(folder: Path, file: Path) -> None:
+    """Append each text as an event in batches as an import's, without what it says or means; digest the file."""
+    whole, batch, size = sha256(), list[NewEvent](), 0
+    with open_store(folder) as log:
+        for number, text in enumerate(texts(file)):
+            whole.update(text)
+            if len(batch) >= BATCH_EVENTS or size >= BATCH_BYTES:
+                log.append("s", batch)
+                batch, size = [], 0
+            batch.append(NewEvent(id=str(number), kind="custom", body=text.rstrip(b"\n"), format="pi/3"))
+            size += len(text)
+        log.append("s", batch)
+
+
 def import_nowhere(file: Path) -> None:
     """Import the file into a log that keeps nothing."""
     import_file(DiscardingLog(), file)
@@ -220,6 +236,7 @@ def main() -> None:
             "json.loads": parse_by_json,
             "msgspec": parse,
             "digests": digest,
+            "log alone": lambda file: log_alone(next(fresh), file),
             "least": lambda file: store(next(fresh), file),
             "read": read,
             "without append": import_nowhere,
