@@ -36,7 +36,7 @@ from eventstore.records import (
     Rewrite,
     own_record,
 )
-from eventstore.views import Message, ToolCall
+from eventstore.views import Message
 from eventstore.writing import SessionWriter
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, newest_first, path, resolve_cursor
@@ -318,16 +318,10 @@ def _newest_reads(newest_first: Iterable[_MessageAt]) -> Iterator[_Read]:
             continue
         for call in reversed(each.message.tool_calls):
             for entry, result, _ in results.pop(call.id, ()):
-                path = _whole_read(result, call, each.tools)
-                if path is not None and path not in seen:
-                    seen.add(path)
-                    yield _Read(entry, path, result)
-
-
-def _whole_read(result: Message, call: ToolCall, tools: Tools) -> str | None:
-    """Return the path of a file that a result holds as a whole, None for any other result."""
-    read = read_of(result, call, tools)
-    return read[0] if read and not read[1] else None
+                read = read_of(result, call, each.tools)
+                if read and not read[1] and read[0] not in seen:
+                    seen.add(read[0])
+                    yield _Read(entry, read[0], result)
 
 
 def _cut(text: str, room: int, tokens: Counter) -> str:

@@ -343,11 +343,7 @@ def test_an_audit_counts_each_call_once(refold: Refold, harness: str) -> None:
     assert compaction["messages"] == {"summarized": summarized, "kept": 0, "uncovered": 0}
     spent = audit["cost"]["spent"]
     assert (spent["calls"], spent["unpriced"], spent["priced"] > 0) == (4, 0, True)
-    assert [(each["id"], each["recorded"]) for each in audit["cache"]["reads"]] == [
-        ("a2", 1000),
-        ("a3", 0),
-        ("a4", 800),
-    ]
+    assert audit["cache"] == {"written": 2000, "unread": 200}
 
 
 def test_the_costs_of_all_harnesses_are_the_same(refold: Refold) -> None:
