@@ -322,24 +322,30 @@ def messages_of_path(
     first: int,
     kinds: frozenset[str],
     show: Callable[[LazyEvent], Sequence[bytes]],
+    marked: frozenset[str],
+    marks: list[LazyEvent],
 ) -> list[Buffer]:
     """Return the messages of a path as slices of the store, without decoding or copying them.
 
     This loop is the cost of rebuilding a context: one unpacking and one slice per message. That is why it
     works on frames and is in this package. Entries of `kinds` that are not shown as stored go through `show`,
-    which may return none or several messages.
+    which may return none or several messages. Those of `marked` kinds, which show none, are added to `marks`.
     """
-    codes, others = _codes(kinds), list[LazyEvent]()
+    codes, others, marking = _codes(kinds), list[LazyEvent](), _codes(marked)
 
     def aside(frame: Buffer) -> bytes:
         others.append(LazyEvent(frame, session))
         return _ASIDE
 
+    def mark(frame: Buffer) -> bool:
+        marks.append(LazyEvent(frame, session))
+        return False
+
     found = [
         frame[start:stop] if stop else aside(frame)
         for frame in snapshot.path(session, leaf, first=first)
         for start, stop in (span_of(frame),)
-        if stop or frame[1] in codes
+        if stop or frame[1] in codes or (frame[1] in marking and mark(frame))
     ]
     if not others:
         return found

@@ -17,7 +17,16 @@ from eventstore.event import Event
 from eventstore.harnesses import node_of
 from eventstore.imports import observed_rewrites
 from eventstore.log import EventLog, Snapshot
-from eventstore.paths import LazyEvent, Order, SnapshotCache, event, in_effect_on, messages_of_path, path
+from eventstore.paths import (
+    LazyEvent,
+    Order,
+    SnapshotCache,
+    event,
+    in_effect_on,
+    messages_of_path,
+    path,
+    path_of_kinds,
+)
 from eventstore.records import FORMAT, TextReplacement
 from projections.context.cursor import Cursor, Leaf, resolve_cursor
 from projections.context.overlay import NO_REWRITES, Rewrites, resolve_targets
@@ -137,9 +146,20 @@ def context_json(
         if harness.arranges or selected.kept is not None or selected.prefix or _is_overlaid(cursor, entry):
             parts = _parts(snapshot, cursor, entry, harness, selected)
             return harness.document([part.raw for part in parts], settings)
+        marks = list[LazyEvent]()
         messages = messages_of_path(
-            snapshot, session, cursor.leaf, first=selected.first, kinds=_kinds(harness), show=_messages_shown
+            snapshot,
+            session,
+            cursor.leaf,
+            first=selected.first,
+            kinds=_kinds(harness),
+            show=_messages_shown,
+            marked=harness.arranged_by,
+            marks=marks,
         )
+        if _is_arranged_by(snapshot, entry, harness, selected.first, marks):
+            parts = _parts(snapshot, cursor, entry, harness, selected)
+            return harness.document([part.raw for part in parts], settings)
         if selected.compaction:
             messages[:0] = _summary(selected.compaction)
         return harness.document(messages, settings)
@@ -239,7 +259,24 @@ def _parts(  # noqa: PLR0917
 ) -> tuple[Part, ...]:
     """Return the parts of a context; `behind` are the sessions whose prefix it is."""
     parts = _unarranged(snapshot, cursor, leaf, rules, selected, behind)
-    return tuple(rules.arrange(snapshot, leaf, parts) if rules.arranges else parts)
+    return tuple(
+        rules.arrange(snapshot, leaf, parts) if _is_arranged(snapshot, leaf, rules, selected) else parts
+    )
+
+
+def _is_arranged(snapshot: Snapshot, leaf: LazyEvent, rules: Rules, selected: Selection) -> bool:
+    if rules.arranges or not rules.arranged_by:
+        return rules.arranges
+    found = path_of_kinds(snapshot, leaf.session, leaf.seq, rules.arranged_by, first=selected.first)
+    return _is_arranged_by(snapshot, leaf, rules, selected.first, found)
+
+
+def _is_arranged_by(
+    snapshot: Snapshot, leaf: LazyEvent, rules: Rules, first: int, found: Iterable[LazyEvent]
+) -> bool:
+    """Return True if rules may change messages of a path because of entries of `Rules.arranged_by`."""
+    is_marked = any(rules.is_arranged_by(snapshot, entry) for entry in found)
+    return is_marked and rules.arranges_at(snapshot, leaf, first)
 
 
 def _unarranged(  # noqa: PLR0917

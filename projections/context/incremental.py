@@ -21,7 +21,7 @@ from projections.context.overlay import answered_calls, apply_rewrites, resolve_
 from projections.context.parts import Context, Part, has_message
 from projections.rules import rules_at, rules_of_format
 from projections.rules.base import Beside
-from projections.settings import Model, settings_at
+from projections.settings import settings_at
 from projections.tokens import Counter
 
 _FOLDED_ANEW = frozenset({"compaction", "undone", "reset_boundary"})
@@ -76,7 +76,9 @@ class IncrementalContexts:
         self._begins_with_others = self._has_prefix or first > 1
         # Where a parent came late, the path is not in the order of the log.
         self._is_late = snapshot.head(cursor.session).is_late
-        self.only_grows = not self._rules.arranges and not self._has_prefix and not self._is_late
+        self._is_arranged = self._rules.arranges
+        may_arrange = self._is_arranged or any(map(self._arranges, entries))
+        self.only_grows = not may_arrange and not self._has_prefix and not self._is_late
         """True if messages only come behind others, except at entries of `CHANGES`."""
         self._places: dict[str, int] = {}
         self._not_yet: set[str] = set()
@@ -87,7 +89,7 @@ class IncrementalContexts:
         self._steps: list[tuple[int, int]] = []
         self._unchanged = 0
         self._links = set[Hashable]()
-        self._model: Model | None = None
+        self._varies_by: Hashable = None
         self._next = self._begin = bisect_left(entries, first, key=attrgetter("seq"))
         self._own: dict[int, list[Part]] = {}
 
@@ -123,15 +125,14 @@ class IncrementalContexts:
         while not self._next or self._entries[self._next - 1].seq < seq:
             self._add(self._entries[self._next])
             self._next += 1
-        if not self._rules.arranges:
+        if not self._is_arranged:
             return ArrangedParts(self._parts, [])
-        if self._rules.for_model:
-            model = settings_at(self._snapshot, self._at.session, seq).model
-            if model != self._model:
-                self._unsettle()
-                self._model = model
-        fresh = self._parts[self._settled :]
         leaf = event(self._snapshot, self._at.session, seq)
+        varies_by = self._rules.varies_by(self._snapshot, leaf)
+        if varies_by != self._varies_by:
+            self._unsettle()
+            self._varies_by = varies_by
+        fresh = self._parts[self._settled :]
         settled = self._rules.settled(self._snapshot, fresh)
         if settled:
             self._steps.append((self._settled, len(self._arranged)))
@@ -153,7 +154,12 @@ class IncrementalContexts:
             )
         return known
 
+    def _arranges(self, entry: Event) -> bool:
+        """Return True if the rules may change the messages above an entry because of it."""
+        return entry.kind in self._rules.arranged_by and self._rules.is_arranged_by(self._snapshot, entry)
+
     def _add(self, entry: Event) -> None:
+        self._is_arranged = self._is_arranged or self._arranges(entry)
         if entry.kind == "rewrite":
             self._remember_calls(entry)
         if (
@@ -235,13 +241,15 @@ class IncrementalContexts:
         self._parts = unarranged_at(self._snapshot, at)
         self._unsettle()
         self._places = self._places_from(0)
+        leaf = event(self._snapshot, entry.session, entry.seq)
+        first = self._rules.select(self._snapshot, leaf).first
+        start = bisect_left(self._entries, first, key=attrgetter("seq"))
+        end = bisect_right(self._entries, entry.seq, key=attrgetter("seq"))
+        shown = self._entries[start:end]
+        self._is_arranged = self._rules.arranges or any(map(self._arranges, shown))
         self._beside = self._rules.beside(self._snapshot, entry.session)
         if self._beside is not None:
-            leaf = event(self._snapshot, entry.session, entry.seq)
-            first = self._rules.select(self._snapshot, leaf).first
-            start = bisect_left(self._entries, first, key=attrgetter("seq"))
-            end = bisect_right(self._entries, entry.seq, key=attrgetter("seq"))
-            for each in islice(self._entries, start, end):
+            for each in shown:
                 self._beside.add(each)
 
     def _places_from(self, first: int) -> dict[str, int]:

@@ -167,8 +167,8 @@ class Rules(ABC):
     """Kinds of entries whose messages differ from the one stored in their record."""
     arranges: bool = False
     """True if `arrange` changes anything; if not, a context can be spliced from stored bytes."""
-    for_model: bool = False
-    """True if `arrange` depends on the model in use."""
+    arranged_by: frozenset[str] = frozenset()
+    """Kinds of entries behind which `arrange` changes messages, though not `arranges` always."""
     format_names: frozenset[str] = frozenset()
     """Names that `--format` accepts for contexts built by these rules, besides "native"."""
     summarizes_unsent = False
@@ -211,6 +211,21 @@ class Rules(ABC):
     ) -> Sequence[Part]:
         """Return a context's parts as the harness sends them: by default only joined."""
         return self.joined(parts)
+
+    def is_arranged_by(self, snapshot: Snapshot, entry: Event | LazyEvent) -> bool:  # noqa: ARG002  others ask it
+        """Return True if `arrange` may change messages above an entry of `arranged_by`."""
+        return True
+
+    def arranges_at(self, snapshot: Snapshot, leaf: LazyEvent, first: int) -> bool:  # noqa: ARG002  others ask it
+        """Return True if `arrange` may change messages of entries from number `first` to a leaf.
+
+        One of them is of `arranged_by`.
+        """
+        return True
+
+    def varies_by(self, snapshot: Snapshot, leaf: LazyEvent) -> Hashable:  # noqa: ARG002  others ask it
+        """Return what `arrange` depends on besides the parts, such as the model in use; by default nothing."""
+        return None
 
     def joined(self, parts: Sequence[Part]) -> Sequence[Part]:
         """Return parts with the records of one message as one part; by default each is a message.

@@ -38,6 +38,7 @@ class OhMyPiRules(PiRules):
     name = "oh-my-pi"
     format = "oh-my-pi/3"
     arranges = True
+    arranged_by = frozenset()
 
     def select(self, snapshot: Snapshot, leaf: LazyEvent) -> Selection:
         """Select the entries after a boundary, or those that a compaction keeps."""

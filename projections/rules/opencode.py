@@ -50,7 +50,6 @@ class OpencodeRules(Rules):
     format = VERSION
     kinds = frozenset({"message", "custom", "compaction"})
     arranges = True
-    for_model = True
 
     def select(self, snapshot: Snapshot, leaf: LazyEvent) -> Selection:
         """Select the newest summary, the messages that it keeps, and all after it."""
@@ -76,6 +75,9 @@ class OpencodeRules(Rules):
             has_summaries=compaction is None or not compaction.is_own,
         )
         return list(_arranged(parts, sending))
+
+    def varies_by(self, snapshot: Snapshot, leaf: LazyEvent) -> str:
+        return _asked_model(snapshot, leaf)
 
     def settled(self, snapshot: Snapshot, parts: Sequence[Part]) -> int:  # noqa: ARG002
         """Return the index of the newest message, or of what may still change."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -12,10 +12,13 @@ from eventstore.event import Event, Flag
 from eventstore.harnesses import node_of
 from eventstore.javascript import stringify, tolerant_decoder, tolerant_json
 from eventstore.log import Snapshot
-from eventstore.node import ContentReplacement, PromptView
-from eventstore.paths import LazyEvent, event, path_of_kinds
+from eventstore.node import ContentReplacement, PromptView, SettingsView
+from eventstore.paths import LazyEvent, SnapshotCache, event, path_of_kinds, upward
 from eventstore.records import TextReplacement
 from projections.rules.base import Rules, Selection, select_kept_run
+
+if TYPE_CHECKING:
+    from projections.context.parts import Part
 
 
 class _Fields(msgspec.Struct, frozen=True):
@@ -131,6 +134,54 @@ def _objects(value: Any) -> list[dict[str, Any]]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
+_Model = tuple[str, str]
+"""The names of a provider and of its model, "" for damaged ones."""
+_THINKING: Final = b'"thinking"'
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """The fields of an answer that decide how its thinking is sent."""
+
+    provider: Any = None
+    model: Any = None
+    durationMs: Any = None  # noqa: N815  pi's name
+
+
+_answer: Final = tolerant_decoder(_Answer)
+
+
+def _for_model(part: Part, model: _Model, *, drops: bool) -> Part | None:
+    """Return a part as it is sent to a model; None if nothing of it is."""
+    if part.role != "assistant" or _THINKING not in part.raw or not part.format.startswith("pi/"):
+        return part
+    answer = _answer(part.raw)
+    if _names(answer.provider, answer.model) == model:
+        return part
+    message = tolerant_json(part.raw)
+    content = message.get("content")
+    shown = [
+        {"type": "text", "text": block["thinking"]} if _is_thinking(block) else block
+        for block in (content if isinstance(content, list) else ())
+        if not _is_thinking(block) or not (drops or block.get("redacted") or not _has_words(block))
+    ]
+    if shown == content:
+        return part
+    return (
+        msgspec.structs.replace(part, raw=_encode({**message, "content": shown}), recorded=None)
+        if shown
+        else None
+    )
+
+
+def _is_thinking(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "thinking"
+
+
+def _has_words(block: dict[str, Any]) -> bool:
+    thinking = block.get("thinking")
+    return isinstance(thinking, str) and bool(thinking.strip())
+
+
 def _encode(value: Any) -> bytes:
     return stringify(value).encode()
 
@@ -142,6 +193,7 @@ class PiRules(Rules):
     format = "pi/3"
     format_names = frozenset({"pi"})
     kinds = frozenset({"message", "branch_summary", "custom_message"})
+    arranged_by = frozenset({"model_change"})
     summarizes_unsent = True
 
     def select(self, snapshot: Snapshot, leaf: LazyEvent) -> Selection:
@@ -154,6 +206,37 @@ class PiRules(Rules):
         is_migrated = bool(entry.flags & Flag.MIGRATED_ROLE)
         message = (show_migrated if is_migrated else _SHOW[entry.kind])(record, entry.time)
         return () if message is None else (message,)
+
+    def is_arranged_by(self, snapshot: Snapshot, entry: Event | LazyEvent) -> bool:
+        """Return True if a change of the model is to another than that of the answer above."""
+        above: Event | LazyEvent | None = entry
+        while above is not None and above.kind == "model_change":
+            above = _model_above(snapshot, above)
+        return above is not None and _model_of(above) != _model_of(entry)
+
+    def arranges_at(self, snapshot: Snapshot, leaf: LazyEvent, first: int) -> bool:
+        """Return True if a model other than the one in use thought."""
+        return bool(_thinkers(snapshot, leaf, first) - {_model_in_use(snapshot, leaf)})
+
+    def varies_by(self, snapshot: Snapshot, leaf: LazyEvent) -> tuple[_Model | None, bool]:
+        """Return the model in use, and whether the release drops the thinking of others.
+
+        That is pi 1.3 and later, whose answers say how long they took.
+        """
+        above = (entry for entry in upward(snapshot, leaf.session, leaf.seq) if entry.role == "assistant")
+        newest = next((message for entry in above if not entry.is_own and (message := entry.message)), b"{}")
+        return _model_in_use(snapshot, leaf), _answer(newest).durationMs is not None
+
+    def arrange(self, snapshot: Snapshot, leaf: LazyEvent, parts: Sequence[Part]) -> Sequence[Part]:
+        """Return the parts as pi sends them to the model in use: without thinking of others, or as text."""
+        model, drops = self.varies_by(snapshot, leaf)
+        if model is None:
+            return parts
+        return [sent for part in parts if (sent := _for_model(part, model, drops=drops))]
+
+    def settled(self, snapshot: Snapshot, parts: Sequence[Part]) -> int:  # noqa: ARG002
+        """Return the number of parts: each is sent alone."""
+        return len(parts)
 
     def rewrite(self, messages: Sequence[bytes], shown: Sequence[TextReplacement]) -> Sequence[bytes]:
         edits = [change for change in shown if isinstance(change, ContentReplacement)]
@@ -177,6 +260,54 @@ class PiRules(Rules):
 
     def placeholder(self, text: str, time: int | None) -> bytes:
         return _encode({"role": "user", "content": text, "timestamp": time})
+
+
+def _model_of(entry: Event | LazyEvent) -> _Model:
+    """Return the provider and the model that an entry names."""
+    return _MODELS.get(entry.digest, lambda: _read_model(entry))
+
+
+def _read_model(entry: Event | LazyEvent) -> _Model:
+    settings = node_of(entry).settings or SettingsView()
+    return _names(settings.provider, settings.model)
+
+
+_MODELS: Final = SnapshotCache[_Model]()
+
+
+def _names(provider: Any, model: Any) -> _Model:
+    return provider if isinstance(provider, str) else "", model if isinstance(model, str) else ""
+
+
+def _model_in_use(snapshot: Snapshot, leaf: LazyEvent) -> _Model | None:
+    return _model_of(event(snapshot, leaf.session, leaf.model_seq)) if leaf.model_seq else None
+
+
+def _model_above(snapshot: Snapshot, entry: Event | LazyEvent) -> LazyEvent | None:
+    """Return the newest entry above another that names a model."""
+    above = event(snapshot, entry.session, entry.parent_seq).model_seq if entry.parent_seq else 0
+    return event(snapshot, entry.session, above) if above else None
+
+
+def _thinkers(snapshot: Snapshot, leaf: LazyEvent, first: int) -> frozenset[_Model]:
+    """Return the models that thought in entries from number `first` to a leaf; reads no answer twice."""
+    newest = event(snapshot, leaf.session, leaf.model_seq) if leaf.model_seq else None
+    # A parent that came late puts other answers above an entry, whose digest stays the same.
+    now = snapshot.head(leaf.session)
+    state = (now.digest, 0) if now.is_late else (b"", first)
+    known, found, above = frozenset[_Model](), set[_Model](), newest
+    while above is not None and above.seq >= state[1]:
+        if (before := _THINKERS.find((above.digest, state))) is not None:
+            known = before
+            break
+        if above.role == "assistant" and _THINKING in above.message:
+            found.add(_model_of(above))
+        above = _model_above(snapshot, above)
+    return _THINKERS.get((newest.digest, state), lambda: known | found) if newest else known
+
+
+_THINKERS: Final = SnapshotCache[frozenset[_Model]]()
+"""The models that thought in answers at or above an entry, by its digest and where they begin."""
 
 
 _SHOW: Final = {

@@ -87,9 +87,19 @@ def test_kinds_are_chosen_by_their_names_also_those_without_a_code(kinds):
         assert [each.id for each in backward] == expected[::-1]
 
 
-def shown(log, *, kinds, show, leaf=4):
+def shown(log, *, kinds, show, leaf=4, marked=()):
+    marks = []
     with log.snapshot() as snapshot:
-        found = paths.messages_of_path(snapshot, "s", leaf, first=1, kinds=frozenset(kinds), show=show)
+        found = paths.messages_of_path(
+            snapshot,
+            "s",
+            leaf,
+            first=1,
+            kinds=frozenset(kinds),
+            show=show,
+            marked=frozenset(marked),
+            marks=marks,
+        )
         return [bytes(raw) for raw in found]
 
 

@@ -56,11 +56,68 @@ def fold(path: list[Entry]) -> dict[str, Any]:
         elif entry.get("type") == "compaction":
             newest = entry
     messages = [emit(entry) for entry in path] if newest is None else _since(path, newest)
+    shown = [message for message in messages if message is not None and not _has_failed(message)]
     return _defined(
-        messages=[message for message in messages if message is not None and not _has_failed(message)],
+        messages=_sent_to(model, shown, path) if _changes_models(path, newest) else shown,
         thinkingLevel=thinking,
         model=model,
     )
+
+
+def _changes_models(path: list[Entry], newest: Entry | None) -> bool:
+    """True if a shown change of the model is to another than that of the answer above."""
+    first = 0
+    if newest is not None:
+        first = next(
+            (at for at, each in enumerate(path) if each["id"] == newest.get("firstKeptEntryId")), len(path)
+        )
+        first = min(first, path.index(newest))
+    said = None
+    for place, entry in enumerate(path):
+        if _is_answer(entry):
+            said = _names(entry["message"], "model")
+        elif (
+            entry.get("type") == "model_change"
+            and said
+            and place >= first
+            and said != _names(entry, "modelId")
+        ):
+            return True
+    return False
+
+
+def _sent_to(model: Any, messages: list[Any], path: list[Entry]) -> list[Any]:
+    """The messages as a model is sent them: thinking of others as text, or, from pi 1.3 on, not at all."""
+    answers = [entry["message"] for entry in path if _is_answer(entry) and not _has_failed(entry["message"])]
+    drops = bool(answers) and answers[-1].get("durationMs") is not None
+    asked = _names(model, "modelId")
+    sent = []
+    for message in messages:
+        content = message.get("content") if isinstance(message, dict) else None
+        if (
+            message.get("role") != "assistant"
+            or not isinstance(content, list)
+            or _names(message, "model") == asked
+        ):
+            sent.append(message)
+            continue
+        blocks = []
+        for block in content:
+            if not isinstance(block, dict) or block.get("type") != "thinking":
+                blocks.append(block)
+            elif not drops and not block.get("redacted") and str(block.get("thinking") or "").strip():
+                blocks.append({"type": "text", "text": block["thinking"]})
+        if blocks or not content:
+            sent.append({**message, "content": blocks})
+    return sent
+
+
+def _is_answer(entry: Entry) -> bool:
+    return entry.get("type") == "message" and entry["message"].get("role") == "assistant"
+
+
+def _names(of: Entry, model: str) -> tuple[Any, Any]:
+    return of.get("provider"), of.get(model)
 
 
 def _has_failed(message: Any) -> bool:

@@ -11,8 +11,9 @@ import pytest
 from eventstore.files.exporting import export_session
 from eventstore.memory import MemoryLog
 from eventstore.verify import verify
-from projections.context.build import build_context, context_json, harness_json
-from projections.context.cursor import resolve_cursor
+from projections.context.build import build_context, context_at, context_json, harness_json
+from projections.context.cursor import path, resolve_cursor
+from projections.context.incremental import IncrementalContexts
 from projections.settings import harness_prompt
 from tests.support.events import events
 from tests.support.pi_files import bring, header, line
@@ -137,3 +138,77 @@ def test_a_compaction_repeats_the_prompt(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", [{"content": 5, "sections": []}, {"toolsAdded": 5}, {"toolsAdded": [5]}])
 def test_a_damaged_system_message_says_nothing(tmp_path: Path, damage: Json) -> None:
     assert prompt(tmp_path, system(**damage), said(user("a"))) == ("", [])
+
+
+def change(model: str) -> Json:
+    return {"type": "model_change", "provider": "anthropic", "modelId": model}
+
+
+def thought(model: str, *blocks: Json, **fields: Any) -> Json:
+    return said(assistant(*blocks, provider="anthropic", model=model, **fields))
+
+
+THINKING = {"type": "thinking", "thinking": "Hm.", "thinkingSignature": "s"}
+SWITCHED = [change("a"), said(user("1")), thought("a", THINKING, text("x")), change("b"), said(user("2"))]
+
+
+def test_thinking_of_another_model_is_a_text(tmp_path: Path) -> None:
+    assert contents(tmp_path, *SWITCHED[:3]) == ["1", [THINKING, text("x")]]
+    assert contents(tmp_path, *SWITCHED) == ["1", [text("Hm."), text("x")], "2"]
+    back = [*SWITCHED, thought("b", text("y")), change("a"), said(user("3"))]
+    assert contents(tmp_path, *back) == ["1", [THINKING, text("x")], "2", [text("y")], "3"]
+
+
+def test_sealed_and_empty_thinking_is_left_out(tmp_path: Path) -> None:
+    unread = [{**THINKING, "redacted": True}, {**THINKING, "thinking": " "}]
+    entries = [
+        SWITCHED[0],
+        SWITCHED[1],
+        thought("a", *unread),
+        thought("a", *unread, text("x")),
+        *SWITCHED[3:],
+    ]
+    assert contents(tmp_path, *entries) == ["1", [text("x")], "2"]
+
+
+def test_pi_1_3_drops_thinking_of_another_model(tmp_path: Path) -> None:
+    answer = thought("a", THINKING, text("x"), durationMs=5)
+    assert contents(tmp_path, *SWITCHED[:2], answer, *SWITCHED[3:]) == ["1", [text("x")], "2"]
+    newer = [*SWITCHED, thought("b", text("y"), durationMs=5), said(user("3"))]
+    assert contents(tmp_path, *newer) == ["1", [text("x")], "2", [text("y")], "3"]
+
+
+@pytest.mark.parametrize("behind", [[], [change("c"), change("b")]])
+def test_contexts_of_each_model_along_a_path(tmp_path: Path, behind: list[Json]) -> None:
+    compaction = {"type": "compaction", "summary": "s", "firstKeptEntryId": "e4", "tokensBefore": 1}
+    entries = [
+        *SWITCHED,
+        thought("b", THINKING, text("y")),
+        *behind,
+        change("a"),
+        said(user("3")),
+        thought("a", THINKING, text("z"), durationMs=5),
+        compaction,
+        change("b"),
+        said(user("4")),
+        thought("c", THINKING, text("v")),
+        said(user("5")),
+    ]
+    log = MemoryLog()
+    session = bring(log, tmp_path, file_of(*entries)).id
+    with log.snapshot() as snapshot:
+        cursor = resolve_cursor(snapshot, session)
+        found = path(snapshot, cursor)
+        along = IncrementalContexts(snapshot, cursor, found)
+        for entry in found:
+            assert along.context_at(entry.seq) == context_at(snapshot, cursor.at_leaf(entry.seq)), entry.id
+
+
+@pytest.mark.parametrize(
+    "damage", [{"content": 5}, {"content": [5, THINKING]}, {"provider": 5}, {"model": []}]
+)
+def test_a_damaged_answer_costs_no_other(tmp_path: Path, damage: Json) -> None:
+    found = contents(
+        tmp_path, *SWITCHED[:3], said({**thought("a", THINKING)["message"], **damage}), *SWITCHED[3:]
+    )
+    assert found[:2] == ["1", [text("Hm."), text("x")]]
