@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
 from itertools import chain
+from typing import Any
 
 from eventstore.append import check_expected, head_of, place_frame, to_place, written_of
 from eventstore.event import NewEvent
 from eventstore.frame import Buffer, decode, header_of, id_of
 from eventstore.harnesses import place_of
-from eventstore.log import AppendResult, Expected, FeedItem, Head, Snapshot, SnapshotWrapper, SourceState
+from eventstore.log import AppendResult, Expected, FeedItem, Head, Snapshot, SnapshotWrapper
 from eventstore.paths import entry_id
 from eventstore.placing import Placer
 
@@ -128,16 +129,8 @@ class PreviewLog:
         return self._preview.snapshot()
 
     def append(
-        self,
-        session: str,
-        events: Sequence[NewEvent],
-        *,
-        expected: Expected = "any",
-        blobs: Iterable[bytes] = (),
-        source: str = "",
-        seen: SourceState | None = None,
+        self, session: str, events: Sequence[NewEvent], *, expected: Expected = "any", **_: Any
     ) -> AppendResult:
-        del blobs, source, seen
         check_expected(session, expected, self._preview.head(session).version)
         longer = copy(self._preview)
         longer.extend(events)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -26,7 +26,7 @@ from compaction.summarizers import Answer, Cancellation
 from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from eventstore.event import NewEvent
-from eventstore.log import AppendResult, EventLog, Expected, SourceState
+from eventstore.log import AppendResult, EventLog
 from eventstore.memory import MemoryLog
 from eventstore.records import record_of
 from eventstore.writing import SessionWriter
@@ -168,16 +168,7 @@ class _BufferingLog(MemoryLog):
         super().__init__(clock=lambda: 0)
         self.appended: list[NewEvent] = []
 
-    def append(
-        self,
-        session: str,
-        events: Sequence[NewEvent],
-        *,
-        expected: Expected = "any",
-        blobs: Iterable[bytes] = (),
-        source: str = "",
-        seen: SourceState | None = None,
-    ) -> AppendResult:
-        done = super().append(session, events, expected=expected, blobs=blobs, source=source, seen=seen)
+    def append(self, session: str, events: Sequence[NewEvent], **options: Any) -> AppendResult:
+        done = super().append(session, events, **options)
         self.appended += events
         return done

@@ -17,7 +17,7 @@ from eventstore.files.discovery import SessionFile, open_source
 from eventstore.files.importing import ImportResult, import_sessions, opened_source
 from eventstore.files.matching import FROM_START, SessionMatcher
 from eventstore.harnesses.source import FollowedFiles, SourceGrowth, SourceRecord, one_by_one, source_path
-from eventstore.log import AppendResult, EventLog, Expected, Progress, Snapshot, SourceState, StoredLog
+from eventstore.log import AppendResult, EventLog, Progress, Snapshot, SourceState, StoredLog
 from eventstore.memory import MemoryLog
 from eventstore.workers import SendRequest, work_in_order, worker_store
 
@@ -287,16 +287,9 @@ class _ForwardingLog:
         return self._log.snapshot()
 
     def append(
-        self,
-        session: str,
-        events: Sequence[NewEvent],
-        *,
-        expected: Expected = "any",
-        blobs: Iterable[bytes] = (),
-        source: str = "",
-        seen: SourceState | None = None,
+        self, session: str, events: Sequence[NewEvent], *, blobs: Iterable[bytes] = (), **options: Any
     ) -> AppendResult:
-        options = {"expected": expected, "blobs": list(blobs), "source": source, "seen": seen}
+        options["blobs"] = list(blobs)
         request = _AppendRequest(path=self._path, session=session, events=events, options=options)
         return cast("AppendResult", self._send(request))
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -13,8 +13,6 @@ import lmdb
 
 from eventstore.errors import StoreError
 
-if sys.platform != "win32":
-    import fcntl
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -200,8 +198,6 @@ def lock(handle: int, *, is_shared: bool = False, waits: bool = True) -> bool:
 
     The system or file system may not support locks, or another process has it and this one does not wait.
     """
-    if sys.platform == "win32":
-        return False
     try:
         fcntl.flock(handle, (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | (0 if waits else fcntl.LOCK_NB))
     except OSError:
@@ -211,8 +207,6 @@ def lock(handle: int, *, is_shared: bool = False, waits: bool = True) -> bool:
 
 def _check_room(folder: Path) -> None:
     """Refuse a full disk: LMDB writes its lock file through memory, which would raise a signal."""
-    if sys.platform == "win32":
-        return
     disk = os.statvfs(folder)
     if disk.f_blocks and disk.f_bavail * disk.f_frsize < _ROOM_TO_BEGIN:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

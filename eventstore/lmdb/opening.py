@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any, Final
 
 import lmdb
@@ -29,8 +28,8 @@ Versions 1 to 3 were never released, and are refused.
 """
 ENGINE: Final = 0
 """py-lmdb's number for its 0.9 engine; its engines cannot read each other's files."""
-MAP_SIZE: Final = 1 << 30 if sys.platform == "win32" else 1 << 36
-"""Bytes of addresses: 64 GiB, which cost nothing until written, except on Windows."""
+MAP_SIZE: Final = 1 << 36
+"""Bytes of addresses: 64 GiB, which cost nothing until written."""
 _READERS: Final = 510
 _META_KEY: Final = b"refold"
 _META_PAGES: Final = 2

@@ -252,7 +252,6 @@ class TestFullDisk:
     ) -> None:
         Filled(*json.loads(output_of(FILL_BY_APPENDING, small_disk, durability))).check()
 
-    @pytest.mark.skipif(sys.platform == "win32", reason="this system knows no limit of a file's size")
     @pytest.mark.parametrize("durability", ["each", "batch"])
     def test_an_append_past_the_limit_of_a_files_size_fails_whole(
         self, tmp_path: Path, durability: Durability
@@ -296,7 +295,6 @@ class TestFullDisk:
         assert room >= 65_536 or "(No space left on device)" in problem
         assert (made, findings) == (1, 0)
 
-    @pytest.mark.skipif(sys.platform == "win32", reason="this system knows no limit of a file's size")
     def test_a_new_store_that_finds_no_room_halfway_is_made_when_there_is_some(self, tmp_path: Path) -> None:
         problems = json.loads(output_of(BEGIN_UNDER_A_LIMIT, tmp_path))
         reasons = r"\((mdb_txn_commit: )?(File too large|Input/output error|No space left on device)\)"

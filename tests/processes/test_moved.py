@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -158,7 +157,6 @@ def test_two_writers_without_a_common_lock_file_never_write_at_once(tmp_path: Pa
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="this system removes no file that is open")
 def test_who_makes_a_new_lock_file_waits_for_the_commit_in_progress(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

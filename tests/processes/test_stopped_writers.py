@@ -17,8 +17,6 @@ from eventstore.errors import StoreError
 from eventstore.verify import verify
 from tests.support.events import message, version
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no signal stops a process here")
-
 STOP = """
 import os, signal, sys
 from eventstore import open_store
