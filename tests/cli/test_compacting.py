@@ -13,13 +13,11 @@ import pytest
 from cli import compacting
 from cli.commands import compact
 from cli.compacting import policy_named, with_template
-from cli.store import new_session_name
 from cli.summarizing import SummarizerOptions, build_summarizer_chain, choose_summarizer
 from compaction import part
-from compaction.policy.load import load_preset, parse_policy
+from compaction.policy.load import parse_policy
 from compaction.summarizers import SummarizerError, registry
 from compaction.summarizers.chain import never
-from compaction.validation import InvalidInputError
 from eventstore.errors import BadInputError, NotFoundError
 from eventstore.lmdb.store import LmdbLog
 from tests.cli.long_talk import SESSION
@@ -95,14 +93,6 @@ class TestAsker:
         (summarizer,) = build_summarizer_chain(ctx, store, ASKING, never).summarizers
         assert summarizer.name == "anthropic"
 
-    def test_who_it_is_without_a_choice_is_one_line_on_stderr(
-        self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        chain = build_summarizer_chain(ctx, store, ASKING, never)
-        with chain.listener.waiting_for("extractive"):
-            out, errors = capsys.readouterr()
-        assert (out, errors.count("\n"), "ANTHROPIC_API_KEY" in errors) == ("", 1, True)
-
     def test_nothing_is_said_of_it_before_it_is_asked_and_nothing_twice(
         self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -173,9 +163,6 @@ class TestAsker:
         (summarizer,) = build_summarizer_chain(ctx, store, asking(*names), never, CHEAP).summarizers
         assert summarizer.name == "extractive"
 
-    def test_it_can_be_called_off(self, ctx: click.Context, store: LmdbLog) -> None:
-        assert build_summarizer_chain(ctx, store, ASKING, never).is_cancelled is never
-
     @pytest.mark.parametrize("names", [("extractive", "a-1"), ("a-1", "http"), ("a-1", "openai:b")])
     def test_a_summarizer_excludes_others(
         self, ctx: click.Context, store: LmdbLog, names: tuple[str, ...]
@@ -209,35 +196,9 @@ class TestAsker:
 
 @pytest.mark.usefixtures("policies")
 class TestPolicies:
-    def test_a_name_is_that_of_a_preset(self) -> None:
-        assert policy_named("opencode") == load_preset("opencode")
-
-    def test_ones_own_goes_before_a_preset(self, policies: Path) -> None:
-        (policies / "pi.toml").write_text('name = "pi"\nextends = "mask"\n')
-        assert policy_named("pi").rewrites == load_preset("mask").rewrites
-
     def test_a_path_is_that_of_a_file(self, policies: Path) -> None:
         (policies / "x.toml").write_text('name = "another name"\n')
         assert policy_named(str(policies / "x.toml")).name == "another name"
-
-    def test_ones_own_goes_by_one_name(self, policies: Path) -> None:
-        (policies / "mine.toml").write_text('name = "yours"\n')
-        with pytest.raises(BadInputError) as info:
-            policy_named("mine")
-        assert (info.value.source, "'yours'" in info.value.problem) == (
-            f"policy {policies / 'mine.toml'}",
-            True,
-        )
-
-    @pytest.mark.parametrize("name", ["nope", "", "..", "pi "])
-    def test_another_name_is_not_found(self, name: str) -> None:
-        with pytest.raises(NotFoundError) as info:
-            policy_named(name)
-        assert (info.value.what, info.value.name, "layered, mask" in info.value.remedy) == (
-            "policy",
-            name,
-            True,
-        )
 
 
 class TestTemplates:
@@ -260,10 +221,6 @@ class TestTemplates:
         with pytest.raises(BadInputError) as info:
             with_template(str(file))
         assert info.value.source == f"template {file}"
-
-
-def test_new_sessions_have_names_of_their_own() -> None:
-    assert len({new_session_name() for _ in range(100)}) == 100
 
 
 class TestAPolicysSummarizer:
@@ -357,21 +314,6 @@ def version(refold: Refold) -> int:
     return len(refold("log", SESSION, "--json").json_lines)
 
 
-@pytest.mark.parametrize("arguments", [("compact",), ("compact", "--dry-run"), ("maintain",)])
-def test_a_policy_that_names_a_template_which_is_not_there_is_not_followed_and_nothing_is_written(
-    mine: Refold, arguments: tuple[str, ...]
-) -> None:
-    before = version(mine)
-    command, *options = arguments
-    arguments = (command, SESSION, "--policy", "mine.toml", *EXTRACTING, *options)
-    outcome = mine(*arguments, stdin=AFTER_TURN, code=1)
-    assert isinstance(outcome.error, InvalidInputError)
-    assert [fault.where for fault in outcome.error.issues] == ["[prompting] template", "[prompting] short"]
-    assert "'nope'" in outcome.error.issues[0].problem
-    assert (outcome.error.source, outcome.errors.count("\n")) == ("policy mine", 2)
-    assert version(mine) == before
-
-
 @pytest.mark.parametrize(
     "arguments", [("maintain", SESSION, "--policy", "mask"), ("policies", "check", "mask")]
 )
@@ -382,36 +324,11 @@ def test_a_policy_that_makes_no_summaries_misses_no_template(
     mine(*arguments, stdin=AFTER_TURN)
 
 
-def test_where_a_person_names_another_template_the_policys_is_not_missed(mine: Refold) -> None:
-    arguments = ("--policy", "mine.toml", *EXTRACTING, "--template", "compaction")
-    (fault,) = mine.refused(InvalidInputError, "compact", SESSION, *arguments).issues
-    assert fault.where == "[prompting] short"
-
-
-def test_a_template_that_a_person_names_has_to_be_there(talked: Refold) -> None:
-    error = talked.refused(NotFoundError, "compact", SESSION, *EXTRACTING, "--template", "nope")
-    assert (error.what, error.name) == ("template", "nope")
-
-
-def test_a_trigger_that_would_fire_at_every_turn_is_refused(mine: Refold, tmp_path: Path) -> None:
-    (tmp_path / "greedy.toml").write_text('name = "greedy"\nextends = "pi"\n[trigger]\nreserve = 1_000\n')
-    arguments = ("maintain", SESSION, "--policy", "greedy.toml", *EXTRACTING, "--window", "1000")
-    error = mine.refused(BadInputError, *arguments, stdin=AFTER_TURN)
-    assert (error.source, "1,000" in error.problem) == ("policy greedy", True)
-
-
 def test_what_a_person_sets_counts_before_that(mine: Refold, tmp_path: Path) -> None:
     (tmp_path / "greedy.toml").write_text('name = "greedy"\nextends = "pi"\n[trigger]\nreserve = 1_000\n')
     (tmp_path / "settings.toml").write_text("reserve_tokens = 300\nkeep_recent_tokens = 250\n")
     arguments = ("--policy", "greedy.toml", *EXTRACTING, "--window", "1000", "--settings", "settings.toml")
     assert mine("maintain", SESSION, *arguments, stdin=AFTER_TURN).errors == ""
-
-
-@pytest.mark.parametrize("command", ["compact", "maintain"])
-def test_a_cut_that_is_too_large_for_the_window_is_reported(talked: Refold, command: str) -> None:
-    done = talked(command, SESSION, *EXTRACTING, "--window", "16000", stdin=AFTER_TURN)
-    (note,) = done.notes
-    assert [each in note for each in ("16,000", "20,000", "13,600")] == [True] * 3
 
 
 def test_where_a_person_says_what_is_kept_the_policys_cut_is_not_told(talked: Refold) -> None:

@@ -93,36 +93,7 @@ def test_an_empty_file_sets_nothing(written):
     assert written("") == Settings()
 
 
-WRONG = [
-    ("enabled = 1", "enabled", "1"),
-    ('strategy = "guess"', "strategy", "'guess'"),
-    ("enable = true", "enable", "enabled?"),
-    ("reserveTokens = 0", "reserveTokens", "0"),
-    ("reserveToken = 1", "reserveToken", "reserve_tokens?"),
-    ("reserve_tokens = 1\nreserveTokens = 2", "reserveTokens", "reserve_tokens"),
-    (
-        "[promotion]\nmodel = 'x'\nwindow = 1\noutput = 2\nOutput = 3",
-        "[promotion] Output",
-        "[promotion] output",
-    ),
-    ("[promotion]\nmodel = 'x'\nwindow = 1\nwidth = 2", "[promotion] width", "model, window, output"),
-    ("[promotion]\nmodel = 'x'", "[promotion] window", "1"),
-    ("promotion = 1", "promotion", "1"),
-    ("threshold_tokens = -2", "threshold_tokens", "-2"),
-    ("threshold_percent = 101", "threshold_percent", "101"),
-    ("keep_recent_tokens = -1", "keep_recent_tokens", "-1"),
-    ("threshold_percent = '80'", "threshold_percent", "'80'"),
-]
 """The text of a file, the key that is wrong in it, and a text that the error names."""
-
-
-@pytest.mark.parametrize(("text", "where", "named"), WRONG)
-def test_what_is_wrong_is_reported_with_its_key(written, tmp_path, text, where, named):
-    with pytest.raises(InvalidInputError) as raised:
-        written(text)
-    (fault,) = raised.value.issues
-    assert (raised.value.source, fault.where) == (str(tmp_path / "settings.toml"), where)
-    assert named in f"{fault.problem}; {fault.remedy}"
 
 
 @pytest.mark.parametrize("text", ["[[[", "enabled = true\nenabled = true", "enabled = " + "[" * 5_000])

@@ -157,17 +157,9 @@ def test_a_session_whose_id_looks_like_a_path_is_within_reach(refold: Refold) ->
     assert meant(refold, "plans/a.jsonl") == "plans/a.jsonl"
 
 
-@pytest.mark.parametrize("name", ["session.jsonl", "x/y", "export.json", "there", "#3", "", "@last", "a\nb"])
-@pytest.mark.parametrize(
-    "command",
-    [("fork", SESSION), ("sync", "tale.jsonl"), ("handoff", SESSION, "--summarizer", "extractive")],
-)
-def test_a_name_that_a_person_gives_a_new_session_is_none_of_another_thing(
-    told: Refold, tmp_path: Path, command: tuple[str, ...], name: str
-) -> None:
+def test_a_new_session_has_no_files_name(told: Refold, tmp_path: Path) -> None:
     (tmp_path / "there").write_text("a file")
-    assert told.refused(BadInputError, *command, "--as", name).source == f"session {name!r}"
-    assert len(told("sessions", "--json").json["sessions"]) == 1
+    assert told.refused(BadInputError, "fork", SESSION, "--as", "there").source == "session 'there'"
 
 
 def test_a_session_that_is_not_there_is_reported_with_the_command_that_lists_them(told: Refold) -> None:
@@ -182,11 +174,6 @@ def test_a_folder_is_no_session(told: Refold, tmp_path: Path) -> None:
         "sessions",
         True,
     )
-
-
-def test_an_empty_name_means_no_session(told: Refold) -> None:
-    error = told.refused(NotFoundError, "tree", "")
-    assert (error.what, error.name) == ("session", "")
 
 
 @pytest.fixture
