@@ -10,7 +10,6 @@ from typing import Any, Final, Protocol, TypedDict
 import click
 
 from cli.options import Decorator, json_option
-from eventstore.user_folders import user_folder
 
 FOLDER: Final = "REFOLD_CONFIG"
 """The environment variable for the folder that holds `policies` and `templates`."""
@@ -28,6 +27,8 @@ class UserFiles:
 
         Raises BadInputError if `REFOLD_CONFIG` names a file.
         """
+        from eventstore.user_folders import user_folder
+
         named = os.environ.get(FOLDER)
         if named and Path(named).is_file():
             from eventstore.errors import BadInputError
