@@ -95,12 +95,13 @@ def beside(snapshot: Snapshot, on_path: Sequence[LazyEvent | Event]) -> list[Laz
 def _may_touch(entry: Event | LazyEvent) -> bool:
     if entry.kind != "message" or entry.role != "assistant":
         return entry.kind in _SUMMARIES
+    # To decode all messages takes long.
     return any(map(bytes(entry.body).__contains__, _marks(entry.format)))
 
 
 @cache
 def _marks(version: str) -> tuple[bytes, ...]:
-    """Return the bytes of which a call that touches files has one: to decode all messages takes long."""
+    """Return the bytes of which each call that touches files has one."""
     tools = format_of(version).tools
     names = (*tools.reads, *tools.modifies, *tools.editors, *tools.patches)
     return (*(f'"{each}"'.encode() for each in names), _PATCH, _ESCAPED)

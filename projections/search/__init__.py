@@ -104,9 +104,9 @@ def search(
 def search_by_reading(
     snapshot: Snapshot, session: str, query: Query, *, limit: int | None = None, gone: bool = False
 ) -> list[Hit]:
-    """Return the events of one session that match, the newest first, as `search` does without an index.
+    """Return the events of one session that match, the newest first, without an index.
 
-    Of some thousand events, this takes less time than to bring an index up to date.
+    See `search`. Of some thousand events, this takes less time than to bring an index up to date.
     """
     reading = _Reading(snapshot, query, gone=gone, lost=False, width=_WIDTH)
     hits = (reading.hit(session, seq) for seq in range(snapshot.head(session).version, 0, -1))
