@@ -24,33 +24,25 @@ _MOVES: Final = frozenset({"branch_summary", "leaf_moved"})
 """Kinds of entries whose parent is where the session moved to."""
 
 
-class LabelFold:
-    """The labels after the events applied so far, by target id.
+def apply_label(labels: dict[str, str], event: Event | LazyEvent) -> None:
+    """Apply the next event to labels by target id.
 
     Follows pi: log order counts, on whatever branch; a missing or empty label removes the label; setting it
     again moves it to the end; the target need not exist.
     """
-
-    def __init__(self) -> None:
-        self.labels: dict[str, str] = {}
-
-    def apply(self, event: Event | LazyEvent) -> None:
-        """Apply the next event."""
-        if event.kind != "label":
-            return
-        label = node_of(event).label
-        if label and label.label:
-            self.labels[label.target] = label.label
-        elif label:
-            self.labels.pop(label.target, None)
+    label = node_of(event).label if event.kind == "label" else None
+    if label and label.label:
+        labels[label.target] = label.label
+    elif label:
+        labels.pop(label.target, None)
 
 
-def labels_of(snapshot: Snapshot, session: str) -> dict[str, str]:
-    """Return a session's labels by target id."""
-    fold = LabelFold()
-    for event in events_of_kinds(snapshot, session, {"label"}):
-        fold.apply(event)
-    return fold.labels
+def labels_of(snapshot: Snapshot, session: str, *, last: int | None = None) -> dict[str, str]:
+    """Return a session's labels by target id, as of event `last`."""
+    labels: dict[str, str] = {}
+    for event in events_of_kinds(snapshot, session, {"label"}, last=last):
+        apply_label(labels, event)
+    return labels
 
 
 class TreeNode(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,7 +105,7 @@ class TreeFold:
     """The tree after the events applied so far, in order of their numbers."""
 
     def __init__(self) -> None:
-        self._labels = LabelFold()
+        self._labels: dict[str, str] = {}
         self._entries: dict[int, _Entry] = {}
         self._shown: set[int] = set()
         self._leaf, self._settings = 0, (0, 0)
@@ -124,7 +116,7 @@ class TreeFold:
         """Apply the next event."""
         if not event.is_entry:
             return
-        self._labels.apply(event)
+        apply_label(self._labels, event)
         seq, parent = event.seq, event.parent_seq
         self._entries[seq] = _Entry(event.id, event.kind, parent, event.time)
         self.set_leaf(event)
@@ -181,17 +173,13 @@ class TreeFold:
                     found.add(seq)
         return found
 
-    def _label(self, entry: _Entry) -> str | None:
-        labels = self._labels.labels
-        return labels.get(entry.id)
-
     def _shown_parents(self) -> dict[int, int]:
         """Return the entries to show with their nearest shown ancestors, parents first."""
         shown = self._shown.union((self._leaf, *self._settings))
         nearest, found = {0: 0}, dict[int, int]()
         for seq, entry in self._entries.items():
             above = nearest[entry.parent]
-            if seq in shown or self._label(entry):
+            if seq in shown or entry.id in self._labels:
                 nearest[seq] = seq
                 found[seq] = above
             else:
@@ -220,7 +208,7 @@ class TreeFold:
                     kind=entry.kind,
                     parent=entries[parents[seq]].id if parents[seq] else None,
                     depth=depth,
-                    label=self._label(entry),
+                    label=self._labels.get(entry.id),
                     children=[entries[child].id for child in below],
                     beside=seq in beside,
                 )

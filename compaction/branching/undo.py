@@ -15,7 +15,7 @@ from eventstore.paths import LazyEvent, append_with, entry_id, event, events_of_
 from eventstore.records import Label, Undone
 from eventstore.writing import SessionWriter, retry_on_conflict
 from projections.context.cursor import resolve_cursor
-from projections.tree import LabelFold
+from projections.tree import labels_of
 
 PRODUCED: Final = frozenset({"compaction", "rewrite", "branch_summary", "leaf_moved"})
 """Kinds of entries that change what contexts show; an undo without a target looks for them."""
@@ -221,18 +221,14 @@ def _labels_before(snapshot: Snapshot, entries: tuple[Event, ...]) -> Iterator[L
     """Yield the earlier values of labels that an append set and that have not changed since."""
     own = {entry.seq for entry in entries}
     labelled = {_labelled(entry) for entry in entries if entry.kind == "label"} - {""}
-    before = LabelFold()
     if not labelled:
         return
-    for label in events_of_kinds(snapshot, entries[0].session, {"label"}):
-        if label.seq in own:
-            continue
-        if label.seq < entries[0].seq:
-            before.apply(label.decode())
-        else:
-            labelled.discard(_labelled(label))
+    session, first = entries[0].session, entries[0].seq
+    later = events_of_kinds(snapshot, session, {"label"}, first=first)
+    labelled -= {_labelled(label) for label in later if label.seq not in own}
+    before = labels_of(snapshot, session, last=first - 1)
     for target in sorted(labelled):
-        yield Label(target_id=target, label=before.labels.get(target, ""))
+        yield Label(target_id=target, label=before.get(target, ""))
 
 
 def _labelled(entry: Event | LazyEvent) -> str:

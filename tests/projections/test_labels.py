@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from eventstore.records import Label
-from projections.tree import LabelFold
-from tests.support.events import event, events
+from projections.tree import labels_of
+from tests.support.events import event
 from tests.support.talk import user
 
 
 def labels(log, session="s"):
-    fold = LabelFold()
-    for each in events(log, session):
-        fold.apply(each)
-    return fold.labels
+    with log.snapshot() as snapshot:
+        return labels_of(snapshot, session)
 
 
 def test_a_label_is_on_what_it_names(story):

@@ -15,7 +15,7 @@ from eventstore.memory import MemoryLog
 from projections.context.build import build_context, context_json, harness_json
 from projections.context.cursor import ROOT
 from projections.descriptions import title
-from projections.tree import LabelFold, tree
+from projections.tree import labels_of, tree
 from tests.support import reference_pi
 from tests.support.events import NOW, events
 from tests.support.examples import examples
@@ -118,8 +118,6 @@ def without_hidden(entries, shown):
 @bounded
 @given(entries=pi_entries())
 def test_labels_on_what_is_not_there_are_kept_in_the_order_of_pis_map(entries):
-    fold = LabelFold()
-    with store_of(entries) as log:
-        for event in events(log, SESSION):
-            fold.apply(event)
-    assert list(reference_pi.labels(entries).items()) == list(fold.labels.items())
+    with store_of(entries) as log, log.snapshot() as snapshot:
+        labels = labels_of(snapshot, SESSION)
+    assert list(reference_pi.labels(entries).items()) == list(labels.items())
