@@ -94,10 +94,6 @@ except SystemExit:
     assert loaded(script, "lmdb", *unneeded) == ["lmdb"]
 
 
-def test_the_version_is_reported(refold: Refold) -> None:
-    assert refold("--version").out.split()[-1] == version("refold")
-
-
 @pytest.mark.parametrize("room", ["eventstore", "projections", "compaction", "refold"])
 def test_the_version_comes_with_a_note_on_a_package_that_hides_one_of_refolds(
     refold: Refold, tmp_path: Path, room: str
@@ -127,14 +123,6 @@ def test_on_other_systems_it_says_where_it_runs(
     assert (outcome.errors.count("\n"), system in outcome.errors) == (1, True)
 
 
-def test_a_fault_of_refold_itself_is_one_line_with_an_exit_code_of_its_own(
-    refold: Refold, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(COMMANDS, "broken", ("nowhere", "Is not there."))
-    monkeypatch.delenv("REFOLD_TRACEBACK")
-    assert refold.refused(ModuleNotFoundError, "broken", code=70).name == "cli.commands.nowhere"
-
-
 def test_where_the_environment_asks_for_it_a_fault_ends_in_its_traceback(
     refold: Refold, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,38 +130,6 @@ def test_where_the_environment_asks_for_it_a_fault_ends_in_its_traceback(
     monkeypatch.setenv("REFOLD_TRACEBACK", "1")
     with pytest.raises(ModuleNotFoundError):
         refold("broken")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "parameter"),
-    [
-        (["adit"], click.UsageError, None),
-        (["xyzzy"], click.UsageError, None),
-        (["tree"], click.MissingParameter, "session"),
-        (["tree", "a", "b"], click.UsageError, None),
-        (["tree", "a", "--full=yes"], click.BadOptionUsage, None),
-        (["--shop", "x", "stats"], click.NoSuchOption, None),
-        (["tree", "a", "--as-of", "x"], click.BadParameter, "as_of"),
-        (["tree", "a", "--as-of", "-1"], click.BadParameter, "as_of"),
-        (["append", "a", "--expected", "-1"], click.BadParameter, "expected"),
-        (["export", "a"], click.MissingParameter, "output"),
-        (["completion", "tcsh"], click.BadParameter, "shell"),
-        (["--store", "", "stats"], click.UsageError, None),
-    ],
-)
-def test_wrong_usage_is_one_line_and_exit_code_2(
-    refold: Refold, arguments: list[str], error: type[click.UsageError], parameter: str | None
-) -> None:
-    told = refold.refused(error, *arguments, code=2)
-    if parameter is not None:
-        assert told.param.name == parameter  # type: ignore[attr-defined]
-
-
-def test_where_no_store_is_every_command_names_the_place_and_makes_none(refold: Refold) -> None:
-    for name in NAMES:
-        if name not in ("sync", "append"):
-            assert refold.refused(StoreError, *invocations(SESSION)[name]).path == str(refold.store), name
-            assert not refold.store.exists(), name
 
 
 def test_every_command_is_tried_here() -> None:

@@ -61,11 +61,6 @@ def test_a_session_is_meant_by_a_unique_beginning_of_its_id(two: Refold) -> None
     assert meant(two, "0199a") == SESSION
 
 
-def test_a_beginning_that_sessions_share_is_ambiguous_and_the_error_names_them(two: Refold) -> None:
-    error = two.refused(AmbiguousError, "tree", "0199")
-    assert (error.what, error.name, error.candidates) == ("session", "0199", [SESSION, OTHER])
-
-
 @pytest.fixture
 def agents(refold: Refold, tmp_path: Path) -> Refold:
     """A store with a session of Claude Code and its two subagents."""
@@ -105,11 +100,6 @@ def test_a_session_is_meant_by_its_title(two: Refold) -> None:
     assert meant(two, "The parser") == SESSION
 
 
-def test_a_title_that_sessions_share_is_ambiguous(two: Refold) -> None:
-    two("label", OTHER, "--title", "The parser")
-    assert two.refused(AmbiguousError, "tree", "The parser").candidates == [SESSION, OTHER]
-
-
 def test_a_beginning_of_an_id_goes_before_a_title(two: Refold) -> None:
     two("label", OTHER, "--title", "0199a")
     assert meant(two, "0199a") == SESSION
@@ -119,12 +109,6 @@ def test_at_last_is_the_session_that_was_written_to_last(two: Refold) -> None:
     assert meant(two, "@last") == OTHER
     two("label", SESSION, "u1", "here")
     assert meant(two, "@last") == SESSION
-
-
-def test_at_last_of_an_empty_store_says_what_to_do(refold: Refold) -> None:
-    refold("sync", "nothing.jsonl", code=1)
-    error = refold.refused(NotFoundError, "tree", "@last")
-    assert (error.name, error.remedy.endswith(": run refold sync")) == ("@last", True)
 
 
 def test_a_path_of_a_file_is_imported_first(refold: Refold, tmp_path: Path) -> None:
@@ -143,10 +127,6 @@ def test_a_path_of_a_file_that_grew_brings_what_is_new(told: Refold, tmp_path: P
     assert told("tree", "tale.jsonl", "--json").json["leaf"] == "u9"
 
 
-def test_a_path_that_is_not_there_is_reported(told: Refold) -> None:
-    assert told.refused(BadInputError, "tree", "gone.jsonl").source == "gone.jsonl"
-
-
 def test_an_id_goes_before_a_path(told: Refold, tmp_path: Path) -> None:
     (tmp_path / SESSION).write_text("something else")
     assert meant(told, SESSION) == SESSION
@@ -160,20 +140,6 @@ def test_a_session_whose_id_looks_like_a_path_is_within_reach(refold: Refold) ->
 def test_a_new_session_has_no_files_name(told: Refold, tmp_path: Path) -> None:
     (tmp_path / "there").write_text("a file")
     assert told.refused(BadInputError, "fork", SESSION, "--as", "there").source == "session 'there'"
-
-
-def test_a_session_that_is_not_there_is_reported_with_the_command_that_lists_them(told: Refold) -> None:
-    error = told.refused(NotFoundError, "tree", "nope")
-    assert (error.what, error.name) == ("session", "nope")
-
-
-def test_a_folder_is_no_session(told: Refold, tmp_path: Path) -> None:
-    (tmp_path / "sessions").mkdir()
-    error = told.refused(NotFoundError, "tree", "sessions")
-    assert (error.name, error.remedy != told.refused(NotFoundError, "tree", "nope").remedy) == (
-        "sessions",
-        True,
-    )
 
 
 @pytest.fixture
@@ -200,12 +166,6 @@ def test_a_whole_id_means_the_generation_that_has_it(generations: Refold) -> Non
 
 def test_a_title_means_the_newest_generation(generations: Refold) -> None:
     assert meant(generations, "The parser") == f"{SESSION}~2"
-
-
-def test_where_a_beginning_means_the_newest_of_several_generations_it_says_so(generations: Refold) -> None:
-    (note,) = generations("tree", "0199").notes
-    assert ("'0199'" in note, f"'{SESSION}~2'" in note, " 2 " in note) == (True, True, True)
-    assert generations("tree", SESSION).errors == ""
 
 
 def test_a_generation_is_meant_by_a_beginning_and_its_number(generations: Refold) -> None:
@@ -276,11 +236,6 @@ def test_a_leaf_is_meant_by_its_label(told: Refold) -> None:
 
 def test_an_event_is_meant_by_its_number(told: Refold) -> None:
     assert event(told, "#12") == "c1"
-
-
-def test_a_beginning_that_events_share_is_ambiguous_and_the_error_names_them(told: Refold) -> None:
-    error = told.refused(AmbiguousError, "show", SESSION, "a")
-    assert (error.what, error.name, error.candidates) == ("event", "a", ["a1", "a2", "a3", "a4"])
 
 
 @pytest.mark.parametrize(("name", "code"), [("5", 1), ("17", 0), ("1", 1)])

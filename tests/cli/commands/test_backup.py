@@ -62,16 +62,6 @@ def test_a_store_is_backed_up_while_another_process_holds_it_open(told: Refold, 
     assert Refold(tmp_path / "copy")("verify", "--json").json["events"] == 17
 
 
-def test_a_folder_that_exists_is_refused_and_left_as_it_is(told: Refold, tmp_path: Path) -> None:
-    (tmp_path / "copy").mkdir()
-    assert told.refused(StoreError, "backup", "copy").path == "copy"
-    assert list((tmp_path / "copy").iterdir()) == []
-
-
-def test_a_place_that_cannot_be_written_is_reported(told: Refold) -> None:
-    assert told.refused(StoreError, "backup", "gone/copy").path == "gone/copy"
-
-
 def test_a_store_that_is_not_sound_is_not_backed_up(told: Refold, tmp_path: Path) -> None:
     with tables(told.store) as stored:
         key, value = stored.items("events")[0]

@@ -12,12 +12,6 @@ SHELLS = ["bash", "zsh", "fish"]
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_a_script_names_the_program_and_how_it_is_asked(refold: Refold, shell: str) -> None:
-    script = refold("completion", shell).out
-    assert f"_REFOLD_COMPLETE={shell}_complete" in script
-
-
-@pytest.mark.parametrize("shell", SHELLS)
 def test_a_shell_reads_its_script_without_complaint(refold: Refold, shell: str) -> None:
     program = shutil.which(shell)
     if program is None:

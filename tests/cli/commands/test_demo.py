@@ -21,12 +21,6 @@ def test_it_begins_with_the_audit(played: tuple[Refold, Outcome]) -> None:
     assert outcome.out.startswith(demo("--store", demo.store, "audit", "@last").out)
 
 
-@pytest.mark.slow
-def test_it_shows_three_compactions_and_what_the_second_lost(played: tuple[Refold, Outcome]) -> None:
-    lines = played[1].lines
-    assert {line[:12] for line in lines} >= {"compaction 1", "compaction 2", "compaction 3"}
-
-
 def test_it_ends_with_where_the_store_is_and_commands_that_work_on_it(
     played: tuple[Refold, Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

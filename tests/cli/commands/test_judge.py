@@ -135,11 +135,6 @@ def test_a_budget_needs_a_price(lossy: Refold) -> None:
     assert "the price of who reads is unknown" in done.errors
 
 
-def test_an_estimate_sends_nothing(lossy: Refold) -> None:
-    done = lossy("judge", "lossy", "--dry-run")
-    assert "2 boundaries to read, about" in done.out
-
-
 def test_search_finds_what_was_lost(lossy: Refold) -> None:
     assert lossy("search", "tests", "--lost", code=1).out == ""
     judged(lossy)

@@ -50,10 +50,6 @@ def test_a_variants_template_may_be_a_file(refold: Refold) -> None:
     assert sizes("refold:five-sections", "drop") == sizes("refold:own.md", "drop") != sizes("refold", "drop")
 
 
-def test_a_missing_template_is_refused_at_once(told: Refold) -> None:
-    assert told.refused(NotFoundError, "replay", "--all", *named("refold:nope")).name == "nope"
-
-
 def test_a_misspelt_summarizer_is_refused_at_once(told: Refold) -> None:
     assert told.refused(NotFoundError, "replay", "--all", *named("refold@extractve")).what == "summarizer"
 
