@@ -368,7 +368,21 @@ def test_a_diff_over_the_compaction_shows_losses(refold: Refold, harness: str) -
 
 def test_a_report_is_a_page_that_names_the_session(refold: Refold, tmp_path: Path) -> None:
     refold("report", "@last", "-o", "page.html")
-    assert TITLE in (tmp_path / "page.html").read_text("utf-8")
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert (TITLE in page, f"/{MODEL}</bdi></span>" in page) == (True, True)
+
+
+def test_search_finds_what_was_said_and_read(refold: Refold, harness: str) -> None:
+    for words, name in (("Fix the parser", "u1"), ("They pass", "a4"), ('"A parser."', "r1")):
+        found = refold("search", words, "--json").json["hits"]
+        assert entry(harness, name) in [each["id"] for each in found], words
+
+
+def test_replay_tries_a_policy_at_its_compaction(refold: Refold) -> None:
+    found = refold(
+        "replay", "@last", "--at", "recorded", "--with", "drop", "--keep-recent", "0", "--json"
+    ).json
+    assert [(each["variant"], each["trials"]) for each in found["variants"]] == [("drop", 1)]
 
 
 def test_compact_plans_and_makes_a_summary_without_a_model(refold: Refold) -> None:

@@ -11,7 +11,15 @@ from cli.views.model import AuditedReplacement, AuditView, ReplacementView, Size
 from cli.views.page.charts import chart_markers, context_chart, cost_chart
 from cli.views.page.html import summary_html
 from cli.views.page.lines import EventLines, event_groups, lines_of, tree_lines
-from cli.views.page.material import BilledCall, ContextChange, Material, MessageChange, outcomes, total_cost
+from cli.views.page.material import (
+    BilledCall,
+    ContextChange,
+    Material,
+    MessageChange,
+    model_name,
+    outcomes,
+    total_cost,
+)
 from cli.views.page.parts import (
     BarSegment,
     Figure,
@@ -115,12 +123,10 @@ def _short(number: int) -> str:
 
 def models(material: Material) -> list[str]:
     """Return the models that wrote messages, most messages first."""
-    names = Counter(
-        "/".join(filter(None, (view.provider, view.model)))
-        for view in material.views.values()
-        if view.role == "assistant"
-    )
-    return [name for name, _ in names.most_common() if name]
+    written = (model_name(view) for view in material.views.values() if view.role == "assistant")
+    # Answers of Codex do not name theirs, calls do. A fork has no calls of what it copied.
+    names = Counter(filter(None, written)) or Counter(call.model for call in material.calls if call.model)
+    return [name for name, _ in names.most_common()]
 
 
 _LONGEST_VERDICT: Final = 90

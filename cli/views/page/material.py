@@ -33,10 +33,12 @@ from projections.usage import answers, billed_usage
 class BilledCall(msgspec.Struct, frozen=True, kw_only=True):
     """A call with usage, on whatever branch.
 
-    `dollars` is its cost as recorded, or else by the price table; None if unknown.
+    `model` is its name with its provider's, "" if unknown. `dollars` is its cost as recorded, or else by the price
+    table; None if unknown.
     """
 
     seq: int
+    model: str
     usage: Usage
     dollars: float | None
     is_recorded: bool
@@ -51,7 +53,18 @@ def billed_call(event: Event, view: Message, prices: Prices) -> BilledCall | Non
     if dollars is None:
         price = prices.price(view.model, provider=view.provider, time=event.time, prompt=usage.prompt)
         dollars = price.of(usage) if price else None
-    return BilledCall(seq=event.seq, usage=usage, dollars=dollars, is_recorded=usage.cost is not None)
+    return BilledCall(
+        seq=event.seq,
+        model=model_name(view),
+        usage=usage,
+        dollars=dollars,
+        is_recorded=usage.cost is not None,
+    )
+
+
+def model_name(view: Message) -> str:
+    """Return the model that wrote a message, with its provider; "" if unknown."""
+    return "/".join(filter(None, (view.provider, view.model)))
 
 
 def total_cost(calls: Sequence[BilledCall]) -> float | None:

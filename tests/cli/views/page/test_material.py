@@ -57,7 +57,7 @@ def made(store: EventLog, message: Json) -> BilledCall | None:
 
 
 def made_call(seq: int, dollars: float | None) -> BilledCall:
-    return BilledCall(seq=seq, usage=Usage(total=1), dollars=dollars, is_recorded=True)
+    return BilledCall(seq=seq, model="m", usage=Usage(total=1), dollars=dollars, is_recorded=True)
 
 
 def test_a_recorded_cost_counts(store: EventLog) -> None:
