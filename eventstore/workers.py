@@ -12,10 +12,10 @@ import os
 import signal
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import cache, partial
 from multiprocessing import connection, get_context, resource_tracker
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from eventstore import open_store
 from eventstore.errors import RefoldError
@@ -36,7 +36,7 @@ MAX_PENDING_PER_WORKER: Final = 8
 class WorkerLostError(Exception):
     """A process ended before it gave the result for `item`."""
 
-    def __init__(self, item: object) -> None:
+    def __init__(self, item: Any) -> None:
         super().__init__(f"the process at work on {item!r} ended")
         self.item = item
 
@@ -49,29 +49,31 @@ def map_in_processes(
     `work`, items and results are pickled; the processes inherit no open file or store from this one. Few
     results wait for their turn, however many items there are. Raises WorkerLostError if a process is killed, and
     a RefoldError that `work` raises.
+
     The processes end with the iterator, whether it finishes, fails, is interrupted or is closed.
     """
-    workers: list[_Worker[Item, Result]] = []
     waiting: dict[int, Result] = {}
-    given = 0
+    turn = 0
+
+    def queues() -> Iterator[Sequence[tuple[int, Item]] | None]:
+        for number, item in enumerate(items):
+            while number >= turn + jobs * MAX_PENDING_PER_WORKER:
+                yield None
+            yield [(number, item)]
+
     try:
-        for place in range(len(items)):
-            while place not in waiting:
-                while given < min(len(items), place + jobs * MAX_PENDING_PER_WORKER):
-                    worker = _free(workers) or _another(workers, work, jobs)
-                    if worker is None:
-                        break
-                    worker.give(given, items[given])
-                    given += 1
-                for worker in _answering(workers):
-                    at, result = worker.take()
-                    waiting[at] = result
-            yield waiting.pop(place)
-    finally:
-        for worker in workers:
-            worker.dismiss()
-        for worker in workers:
-            worker.join()
+        with closing(work_in_order(partial(_numbered, work), queues(), str, jobs=jobs)) as found:
+            for (number, _), result in found:
+                waiting[number] = result
+                while turn in waiting:
+                    yield waiting.pop(turn)
+                    turn += 1
+    except WorkerLostError as error:
+        raise WorkerLostError(error.item[1]) from None
+
+
+def _numbered(work: Callable[[Item], Result], item: tuple[int, Item], _send: SendRequest) -> Result:
+    return work(item[1])
 
 
 @cache
@@ -87,34 +89,33 @@ def cores() -> int:
 
 def work_in_order(
     work: Callable[[Item, SendRequest], Result],
-    queues: Iterable[Sequence[Item]],
+    queues: Iterable[Sequence[Item] | None],
     answer: Callable[[Any], Any],
     *,
     jobs: int,
 ) -> Generator[tuple[Item, Result], None, None]:
     """Yield each item with `work(item, send)` as it is done, using up to `jobs` processes.
 
-    The items of a queue are done one after another, in order. In a process, `send(question)` waits for
-    `answer(question)` of this one; an exception that it returns is raised there, one that it raises ends the
-    iterator. For the rest see `map_in_processes`.
+    The items of a queue are done one after another, in order; None stands for a queue that is to come after the next
+    result. In a process, `send(question)` waits for `answer(question)` of this one; an exception that it returns is
+    raised there, one that it raises ends the iterator. For the rest see `map_in_processes`.
     """
     workers: list[_Worker[Item, Result]] = []
-    rest = deque(deque(each) for each in queues if each)
-    own: dict[Any, deque[Item]] = {}
+    coming = (queue for queue in queues if queue is None or queue)
     try:
-        while rest or any(worker.at is not None for worker in workers):
-            while rest and (worker := _free(workers) or _another(workers, work, jobs, sends_requests=True)):
-                own[worker] = rest.popleft()
-                worker.give(0, own[worker].popleft())
+        queue = next(coming, None)
+        while queue is not None or any(worker.queue for worker in workers):
+            while queue is not None and (worker := _free(workers, work, jobs)):
+                worker.begin(queue)
+                queue = next(coming, None)
             for worker in _answering(workers):
                 item, is_question, message = worker.receive()
                 if is_question:
                     worker.send(answer(message))
                     continue
-                worker.at = None
-                if own[worker]:
-                    worker.give(0, own[worker].popleft())
+                worker.end()
                 yield item, message
+            queue = next(coming, None) if queue is None else queue
     finally:
         for worker in workers:
             worker.dismiss()
@@ -122,65 +123,56 @@ def work_in_order(
             worker.join()
 
 
-def _free(workers: list[_Worker[Item, Result]]) -> _Worker[Item, Result] | None:
-    return next((worker for worker in workers if worker.at is None), None)
-
-
-def _another(
-    workers: list[_Worker[Item, Result]],
-    work: Callable[..., Result],
-    jobs: int,
-    *,
-    sends_requests: bool = False,
+def _free(
+    workers: list[_Worker[Item, Result]], work: Callable[[Item, SendRequest], Result], jobs: int
 ) -> _Worker[Item, Result] | None:
-    if len(workers) == jobs:
-        return None
-    workers.append(_Worker(work, sends_requests=sends_requests))
-    return workers[-1]
+    """Return an idle process, or a new one if there may be more."""
+    idle = next((worker for worker in workers if not worker.queue), None)
+    if idle is None and len(workers) < jobs:
+        workers.append(idle := _Worker(work))
+    return idle
 
 
 def _answering(workers: list[_Worker[Item, Result]]) -> Iterator[_Worker[Item, Result]]:
     """Wait for results, and return the workers that have one."""
-    busy: dict[Any, _Worker[Item, Result]] = {
-        worker.pipe: worker for worker in workers if worker.at is not None
-    }
+    busy: dict[Any, _Worker[Item, Result]] = {worker.pipe: worker for worker in workers if worker.queue}
     return (busy[ready] for ready in connection.wait(list(busy)))
 
 
 class _Worker(Generic[Item, Result]):
-    """A process, the pipe to it, and its current item with its index, None if idle."""
+    """A process, the pipe to it, and the items that are left of its queue, the present one first."""
 
-    def __init__(self, work: Callable[..., Result], *, sends_requests: bool) -> None:
+    def __init__(self, work: Callable[[Item, SendRequest], Result]) -> None:
         # Spawn, do not fork: an open store must not be inherited by another process.
         context = get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        arguments = (work, theirs, sends_requests, gc.get_threshold())
+        arguments = (work, theirs, gc.get_threshold())
         self._process = context.Process(target=_serve, args=arguments, daemon=True)
         with _interrupts_held():
             self._process.start()
         # Close our copy, so that the pipe closes when the process ends.
         theirs.close()
-        self.at: int | None = None
-        self._item: Item | None = None
+        self.queue: deque[Item] = deque()
 
-    def give(self, at: int, item: Item) -> None:
-        self.at, self._item = at, item
-        self.send(item)
+    def begin(self, queue: Sequence[Item]) -> None:
+        """Give it the first item of a queue."""
+        self.queue.extend(queue)
+        self.send(self.queue[0])
+
+    def end(self) -> None:
+        """Give it the next item, if the queue has another one."""
+        self.queue.popleft()
+        if self.queue:
+            self.send(self.queue[0])
 
     def send(self, value: object) -> None:
         # A broken pipe is reported when the result is taken.
         with suppress(OSError):
             self.pipe.send(value)
 
-    def take(self) -> tuple[int, Result]:
-        assert self.at is not None  # noqa: S101  it was given something
-        _, _, result = self.receive()
-        at, self.at = self.at, None
-        return at, result
-
     def receive(self) -> tuple[Item, bool, Any]:
         """Return the current item, True for a question, and the question or the result."""
-        item = cast("Item", self._item)
+        item = self.queue[0]
         try:
             is_question, message = self.pipe.recv()
         except (EOFError, OSError):
@@ -192,7 +184,7 @@ class _Worker(Generic[Item, Result]):
     def dismiss(self) -> None:
         """End the process: by itself if it is idle, otherwise in the middle of its work."""
         self.pipe.close()
-        if self.at is not None:
+        if self.queue:
             self._process.terminate()
 
     def join(self) -> None:
@@ -201,10 +193,7 @@ class _Worker(Generic[Item, Result]):
 
 
 def _serve(
-    work: Callable[..., Result],
-    pipe: Connection,
-    sends_requests: bool,  # noqa: FBT001  a process's arguments
-    garbage: tuple[int, int, int],
+    work: Callable[[Item, SendRequest], Result], pipe: Connection, garbage: tuple[int, int, int]
 ) -> None:
     """Return the result for each item that arrives, until the other end of the pipe is closed.
 
@@ -218,7 +207,7 @@ def _serve(
             return
         result: Any
         try:
-            result = work(item, partial(_request, pipe)) if sends_requests else work(item)
+            result = work(item, partial(_request, pipe))
         except RefoldError as error:
             result = error
         try:

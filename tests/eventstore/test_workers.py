@@ -127,7 +127,7 @@ def test_a_process_that_is_killed_in_the_middle_of_a_result_keeps_nobody_waiting
     next(found)
     begin.touch()
     # More than a pipe holds: the second process waits until its result is read.
-    workers = found.gi_frame.f_locals["workers"]
+    workers = found.gi_frame.f_locals["found"].gi_frame.f_locals["workers"]
     assert workers[1].pipe.poll(PATIENCE)
     for process in multiprocessing.active_children():
         assert process.pid is not None
