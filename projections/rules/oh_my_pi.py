@@ -25,6 +25,8 @@ _NOTES: Final = "experimental_context_notes"
 _INTERRUPTED: Final = "interrupted-thinking"
 """The type of a message after an answer interrupted while thinking; it keeps the answer."""
 _BROKEN: Final = ("aborted", "error")
+_MAYBE_SENT: Final = "whether the interrupted answer was sent"
+"""oh-my-pi sends it until it reads its session again."""
 _BLOB: Final = "blob:sha256:"
 _PRUNED: Final = "prunedAt"
 """The field of a result that was rewritten in the file; earlier contexts had all of it."""
@@ -152,7 +154,15 @@ class OhMyPiRules(PiRules):
         return frozenset(_turn(part.raw).calls if part.role == "assistant" else ())
 
     def gaps(self, snapshot: Snapshot, entries: Iterable[LazyEvent]) -> Iterable[Gap]:
+        broken: LazyEvent | None = None
         for entry in entries:
+            if broken is not None and entry.role:
+                # A note behind an answer keeps it in contexts.
+                if _decoded(entry.body).get("customType") != _INTERRUPTED:
+                    yield Gap(what=_MAYBE_SENT, event=broken.id, seq=broken.seq)
+                broken = None
+            if entry.role == "assistant" and _is_interrupted(entry.body):
+                broken = entry
             view = node_of(entry).compaction if entry.kind == "compaction" else None
             if view and view.native:
                 items = _decoded(entry.body)["preserveData"]["openaiRemoteCompaction"]["replacementHistory"]
@@ -161,6 +171,12 @@ class OhMyPiRules(PiRules):
                 yield Gap(what=what, event=entry.id, seq=entry.seq, tokens=sealed or None)
             for what in _unknown(snapshot, entry):
                 yield Gap(what=what, event=entry.id, seq=entry.seq)
+
+
+def _is_interrupted(body: bytes) -> bool:
+    """Return True for an answer that was interrupted after it said something."""
+    message = _object(_decoded(body).get("message")) if b'"aborted"' in body else {}
+    return message.get("stopReason") == "aborted" and any(map(_says_something, _blocks(message)))
 
 
 def _unknown(snapshot: Snapshot, entry: LazyEvent) -> list[str]:

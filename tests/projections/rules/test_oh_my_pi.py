@@ -321,6 +321,30 @@ def test_a_pruned_result_is_a_gap(tmp_path: Path) -> None:
     assert (gap.what, gap.seq, gap.tokens) == ("result as it was before oh-my-pi pruned it", 3, None)
 
 
+NOTE = {"type": "custom_message", "customType": "interrupted-thinking", "content": "n", "display": False}
+
+
+@pytest.mark.parametrize(
+    ("blocks", "behind", "expected"),
+    [
+        ([{"type": "text", "text": "half"}], [said("b")], ["whether the interrupted answer was sent"]),
+        ([{"type": "text", "text": "half"}], [], []),
+        ([{"type": "text", "text": " "}], [said("b")], []),
+        ([{"type": "text", "text": "half"}], [NOTE, said("b")], []),
+    ],
+)
+def test_an_interrupted_answer_may_be_a_gap(
+    tmp_path: Path, blocks: list[Json], behind: list[Json], expected: list[str]
+) -> None:
+    log = MemoryLog()
+    entries = [said("a"), answered(*blocks, stop="aborted"), *behind]
+    session = bring(log, tmp_path, file_of(chained(*entries))).id
+    with log.snapshot() as snapshot:
+        found = path(snapshot, session, resolve_cursor(snapshot, session).leaf)
+        gaps = list(OhMyPiRules().gaps(snapshot, found))
+    assert [gap.what for gap in gaps] == expected
+
+
 def test_requests_have_the_words_of_oh_my_pi(tmp_path: Path) -> None:
     log = MemoryLog()
     compaction = {"type": "compaction", "summary": "s", "method": "soft"}
