@@ -204,6 +204,17 @@ def test_a_wider_terminal_shows_more_columns(family: Refold, columns: int, names
     assert max(map(cell_len, re.sub(r"\x1b\[[0-9;]*m", "", found).splitlines())) <= columns
 
 
+def test_people_see_the_title_or_else_the_first_request(three: Refold) -> None:
+    three("label", "session-c", "--title", "Nightly run")
+    rows = [line.split() for line in three("sessions", "--all").lines[1:]]
+    assert [(row[0], row[-1]) for row in rows] == [
+        ("session-b", "Beta"),
+        ("session-a", "Alpha"),
+        ("session-c", "run"),
+    ]
+    assert rows[1][1:6] == ["2025-12-08", "11:00", "project", "pi", "4"]
+
+
 def test_sessions_without_answers_are_counted_in_one_line(told: Refold, tmp_path: Path) -> None:
     (tmp_path / "begun.jsonl").write_bytes(header(session="begun") + said("hello", "m1", None))
     told("sync", "begun.jsonl")
