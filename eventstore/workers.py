@@ -140,7 +140,7 @@ def _answering(workers: list[_Worker[Item, Result]]) -> Iterator[_Worker[Item, R
 
 
 class _Worker(Generic[Item, Result]):
-    """A process, the pipe to it, and the items that are left of its queue, the present one first."""
+    """A process, its pipe, and what is left of its queue, the present item first."""
 
     def __init__(self, work: Callable[[Item, SendRequest], Result]) -> None:
         # Spawn, do not fork: an open store must not be inherited by another process.

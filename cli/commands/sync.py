@@ -198,7 +198,7 @@ def _damages(log: StoredLog, file: SessionFile, sessions: Iterable[str]) -> Iter
 def _import(
     ctx: click.Context, summary: ImportSummary, name: str | None, *, is_named: bool, as_json: bool
 ) -> None:
-    """Import files with a progress bar on a terminal: named ones, or those that are new or changed.
+    """Import named files, or new and changed ones, with a progress bar on a terminal.
 
     Of named ones, print what each holds.
     """
@@ -252,7 +252,7 @@ def _import(
 def _take(
     log: StoredLog, source: SourceComparison, done: FileImport, summary: ImportSummary, *, is_named: bool
 ) -> None:
-    """Count what an import found in a file, and look at sessions of a named one that were there already."""
+    """Count what a file brought; look at a named one's sessions that were there already."""
     from eventstore.harnesses import format_of
 
     if done.error is not None:

@@ -76,7 +76,7 @@ def import_files(
     progress: Progress = lambda *_: None,
     followed: FollowedFiles | None = None,
 ) -> Generator[FileImport, None, None]:
-    """Import files; yield the result of each. For `followed`, and the `name` of one, see `import_sessions`.
+    """Import files; yield each result. For `followed` and `name`, see `import_sessions`.
 
     Up to `jobs` processes parse them, and this one writes. Files that may refer to each other are imported in the
     given order: those of one folder, and those that share a session or begin with the same record. Only the file

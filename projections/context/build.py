@@ -274,7 +274,7 @@ def _is_arranged(snapshot: Snapshot, leaf: LazyEvent, rules: Rules, selected: Se
 def _is_arranged_by(
     snapshot: Snapshot, leaf: LazyEvent, rules: Rules, first: int, found: Iterable[LazyEvent]
 ) -> bool:
-    """Return True if rules may change messages of a path because of entries of `Rules.arranged_by`."""
+    """Return True if entries of `Rules.arranged_by` may change messages of a path."""
     is_marked = any(rules.is_arranged_by(snapshot, entry) for entry in found)
     return is_marked and rules.arranges_at(snapshot, leaf, first)
 

@@ -224,7 +224,7 @@ class Rules(ABC):
         return True
 
     def varies_by(self, snapshot: Snapshot, leaf: LazyEvent) -> Hashable:  # noqa: ARG002  others ask it
-        """Return what `arrange` depends on besides the parts, such as the model in use; by default nothing."""
+        """Return what `arrange` depends on besides the parts, such as the model; by default nothing."""
         return None
 
     def joined(self, parts: Sequence[Part]) -> Sequence[Part]:

@@ -228,7 +228,7 @@ class PiRules(Rules):
         return _model_in_use(snapshot, leaf), _answer(newest).durationMs is not None
 
     def arrange(self, snapshot: Snapshot, leaf: LazyEvent, parts: Sequence[Part]) -> Sequence[Part]:
-        """Return the parts as pi sends them to the model in use: without thinking of others, or as text."""
+        """Return the parts as pi sends them to the model: without thinking of others, or as text."""
         model, drops = self.varies_by(snapshot, leaf)
         if model is None:
             return parts
@@ -290,7 +290,7 @@ def _model_above(snapshot: Snapshot, entry: Event | LazyEvent) -> LazyEvent | No
 
 
 def _thinkers(snapshot: Snapshot, leaf: LazyEvent, first: int) -> frozenset[_Model]:
-    """Return the models that thought in entries from number `first` to a leaf; reads no answer twice."""
+    """Return the models that thought from number `first` to a leaf; reads no answer twice."""
     newest = event(snapshot, leaf.session, leaf.model_seq) if leaf.model_seq else None
     # A parent that came late puts other answers above an entry, whose digest stays the same.
     now = snapshot.head(leaf.session)
