@@ -307,7 +307,7 @@ def _thinkers(snapshot: Snapshot, leaf: LazyEvent, first: int) -> frozenset[_Mod
 
 
 _THINKERS: Final = SnapshotCache[frozenset[_Model]]()
-"""The models that thought in answers at or above an entry, by its digest and where they begin."""
+"""The models that thought at or above an entry, by its digest and where they begin."""
 
 
 _SHOW: Final = {
