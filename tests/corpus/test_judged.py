@@ -61,6 +61,14 @@ def test_labels_that_were_found_are_counted() -> None:
     assert f"Of {len(losses)} labelled losses, {sum(losses)} were shown" in words
 
 
+def test_rules_that_a_blind_reader_labelled_are_counted() -> None:
+    labels = MEASURED["heldOutRules"]
+    read, sure = ([each for each in labels if each[key]] for key in ("read", "sure"))
+    assert all(each["read"] for each in sure)
+    words = f"of {len(labels)}, {len(read)} ({percent(len(read), len(labels))}) were read, among them all {len(sure)}"
+    assert words in " ".join(PAGE.split())
+
+
 def test_planted_states_are_counted() -> None:
     planted = MEASURED["planted"]
     elsewhere = planted["saidElsewhere"]
