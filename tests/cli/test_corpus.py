@@ -108,8 +108,8 @@ def test_no_line_of_a_listing_is_wider_than_a_terminal(corpus: Path, tmp_path: P
     for name in ("sessions", "log", "tree", "audit", "audits", "diff"):
         arguments = ["audit", "--all"] if name == "audits" else invocations("@last")[name]
         printed = imported.on_terminal(*arguments, columns=columns, NO_COLOR="1", TERM="dumb", **sizes)
-        # A word that is wider than the terminal, such as a path, stays whole on a line of its own.
-        lines = [line for line in printed.splitlines() if len(line.split()) > 1]
+        # A word that is wider than the terminal, such as a path, stays whole on a line of its own, and so do commands.
+        lines = [line for line in printed.splitlines() if len(line.split()) > 1 and "  refold " not in line]
         assert max(map(len, lines)) <= columns, name
 
 
