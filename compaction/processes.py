@@ -18,14 +18,14 @@ from typing import IO, Final
 from eventstore.errors import BadInputError, RefoldError
 
 MAX_OUTPUT: Final = 64 * 1024 * 1024
-"""Maximum bytes of a program's answer."""
+"""Maximum bytes of a program's answer, and of its stderr, which lie on the disk until then."""
 _MAX_ERRORS: Final = 64 * 1024
-"""Bytes of a program's stderr to keep, the newest ones."""
+"""Bytes of a program's stderr to read, the newest ones."""
 _LONGEST_LINE: Final = 200
 _SEARCHES: Final = 5
 """Searches for processes; each may have started others since the one before."""
 _LOOK_EVERY: Final = 0.05
-"""Seconds between two checks for cancellation and of the answer's size."""
+"""Seconds between two checks for cancellation and of sizes."""
 
 
 class ProgramError(RefoldError):
@@ -62,7 +62,7 @@ def run_program(
         source.write(given)
         source.seek(0)
         with _started(words, environment, folder, (source, output, errors)) as process:
-            problem = _problem(process, output, end, check)
+            problem = _problem(process, (output, errors), end, check)
         if problem is None:
             output.seek(0)
             return output.read()
@@ -78,22 +78,26 @@ _LATE: Final = "gave no answer"
 
 
 def _problem(
-    process: subprocess.Popen[bytes], output: IO[bytes], end: float, check: Callable[[], None]
+    process: subprocess.Popen[bytes], written: Sequence[IO[bytes]], end: float, check: Callable[[], None]
 ) -> str | None:
     """Wait for a program until `end`; return what is wrong with it, None if nothing is."""
     while (code := process.poll()) is None:
         check()
         if (left := end - time.monotonic()) <= 0:
             return _LATE
-        if os.fstat(output.fileno()).st_size > MAX_OUTPUT:
+        if _is_too_much(written):
             break
         with suppress(subprocess.TimeoutExpired):
             process.wait(min(left, _LOOK_EVERY))
-    if os.fstat(output.fileno()).st_size > MAX_OUTPUT:
+    if _is_too_much(written):
         return f"printed more than {MAX_OUTPUT // 1024**2} MiB"
     if code is None or code == 0:
         return None
     return f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
+
+
+def _is_too_much(written: Sequence[IO[bytes]]) -> bool:
+    return any(os.fstat(each.fileno()).st_size > MAX_OUTPUT for each in written)
 
 
 @contextmanager

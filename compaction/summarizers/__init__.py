@@ -53,7 +53,7 @@ class Summarizer(Protocol):
 
 def model_of(summarizer: Summarizer) -> str:
     """Return the name of the model that a summarizer asks, "" if it names none."""
-    return str(getattr(summarizer, "model", ""))
+    return str(getattr(summarizer, "model", None) or "")
 
 
 class SummarizerError(RefoldError):
