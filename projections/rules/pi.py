@@ -13,7 +13,7 @@ from eventstore.harnesses import node_of
 from eventstore.javascript import stringify, tolerant_decoder, tolerant_json
 from eventstore.log import Snapshot
 from eventstore.node import ContentReplacement, PromptView, SettingsView
-from eventstore.paths import LazyEvent, SnapshotCache, event, path_of_kinds, upward
+from eventstore.paths import LazyEvent, SnapshotCache, event, path_of_kinds
 from eventstore.records import TextReplacement
 from projections.rules.base import Rules, Selection, select_kept_run
 
@@ -159,9 +159,11 @@ def _for_model(part: Part, model: _Model, *, drops: bool) -> Part | None:
         return part
     message = tolerant_json(part.raw)
     content = message.get("content")
+    if not isinstance(content, list):
+        return part
     shown = [
         {"type": "text", "text": block["thinking"]} if _is_thinking(block) else block
-        for block in (content if isinstance(content, list) else ())
+        for block in content
         if not _is_thinking(block) or not (drops or block.get("redacted") or not _has_words(block))
     ]
     if shown == content:
@@ -223,9 +225,7 @@ class PiRules(Rules):
 
         That is pi 1.3 and later, whose answers say how long they took.
         """
-        above = (entry for entry in upward(snapshot, leaf.session, leaf.seq) if entry.role == "assistant")
-        newest = next((message for entry in above if not entry.is_own and (message := entry.message)), b"{}")
-        return _model_in_use(snapshot, leaf), _answer(newest).durationMs is not None
+        return _model_in_use(snapshot, leaf), _drops_thinking(snapshot, leaf)
 
     def arrange(self, snapshot: Snapshot, leaf: LazyEvent, parts: Sequence[Part]) -> Sequence[Part]:
         """Return the parts as pi sends them to the model: without thinking of others, or as text."""
@@ -292,9 +292,8 @@ def _model_above(snapshot: Snapshot, entry: Event | LazyEvent) -> LazyEvent | No
 def _thinkers(snapshot: Snapshot, leaf: LazyEvent, first: int) -> frozenset[_Model]:
     """Return the models that thought from number `first` to a leaf; reads no answer twice."""
     newest = event(snapshot, leaf.session, leaf.model_seq) if leaf.model_seq else None
-    # A parent that came late puts other answers above an entry, whose digest stays the same.
-    now = snapshot.head(leaf.session)
-    state = (now.digest, 0) if now.is_late else (b"", first)
+    late = _state_above(snapshot, leaf.session)
+    state = (late, 0 if late else first)
     known, found, above = frozenset[_Model](), set[_Model](), newest
     while above is not None and above.seq >= state[1]:
         if (before := _THINKERS.find((above.digest, state))) is not None:
@@ -304,6 +303,29 @@ def _thinkers(snapshot: Snapshot, leaf: LazyEvent, first: int) -> frozenset[_Mod
             found.add(_model_of(above))
         above = _model_above(snapshot, above)
     return _THINKERS.get((newest.digest, state), lambda: known | found) if newest else known
+
+
+def _drops_thinking(snapshot: Snapshot, leaf: LazyEvent) -> bool:
+    """Return True if pi's newest answer above a leaf is of a release that drops the thinking of others."""
+    newest = event(snapshot, leaf.session, leaf.model_seq) if leaf.model_seq else None
+    state = _state_above(snapshot, leaf.session)
+    known, above = None, newest
+    while above is not None and (known := _DROPS.find((above.digest, state))) is None:
+        if above.role == "assistant" and not above.is_own and (message := above.message):
+            known = _answer(message).durationMs is not None
+            break
+        above = _model_above(snapshot, above)
+    return _DROPS.get((newest.digest, state), lambda: bool(known)) if newest else False
+
+
+_DROPS: Final = SnapshotCache[bool]()
+"""What `_drops_thinking` found at an entry that names a model, by its digest."""
+
+
+def _state_above(snapshot: Snapshot, session: str) -> bytes:
+    """Return a session's digest if a parent that came late may put others above an entry."""
+    now = snapshot.head(session)
+    return now.digest if now.is_late else b""
 
 
 _THINKERS: Final = SnapshotCache[frozenset[_Model]]()

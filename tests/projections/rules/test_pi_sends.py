@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from eventstore.files.exporting import export_session
+from eventstore.frame import Buffer
+from eventstore.log import Snapshot, SnapshotWrapper
 from eventstore.memory import MemoryLog
+from eventstore.records import ModelChange
 from eventstore.verify import verify
+from eventstore.writing import SessionWriter
 from projections.context.build import build_context, context_at, context_json, harness_json
 from projections.context.cursor import path, resolve_cursor
 from projections.context.incremental import IncrementalContexts
@@ -202,6 +206,39 @@ def test_contexts_of_each_model_along_a_path(tmp_path: Path, behind: list[Json])
         along = IncrementalContexts(snapshot, cursor, found)
         for entry in found:
             assert along.context_at(entry.seq) == context_at(snapshot, cursor.at_leaf(entry.seq)), entry.id
+
+
+def test_an_answer_that_is_one_text_stays(tmp_path: Path) -> None:
+    answer = said({**thought("a")["message"], "content": "x", "kind": "thinking"})
+    assert contents(tmp_path, *SWITCHED[:2], answer, *SWITCHED[3:]) == ["1", "x", "2"]
+
+
+def test_models_of_a_long_own_session_are_read_once() -> None:
+    log = MemoryLog()
+    writer = SessionWriter(log, "s")
+    for model, answers in (("a", 1), ("b", 100)):
+        writer.append(ModelChange(provider="p", model_id=model))
+        for _ in range(answers):
+            writer.message(assistant("x", provider="p", model=model))
+    reads = 0
+
+    class Counting(SnapshotWrapper):
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._snapshot, name)
+
+        def frame(self, session: str, seq: int) -> Buffer:
+            nonlocal reads
+            reads += 1
+            return self._snapshot.frame(session, seq)
+
+    with log.snapshot() as snapshot:
+        counting = cast("Snapshot", Counting(snapshot))
+        cursor = resolve_cursor(counting, "s")
+        entries = path(counting, cursor)
+        along = IncrementalContexts(counting, cursor, entries)
+        for entry in entries:
+            along.advance(entry.seq)
+    assert reads < 20 * len(entries)
 
 
 @pytest.mark.parametrize(
