@@ -93,7 +93,7 @@ def calls_on_path(
 
 
 def sized_calls(snapshot: Snapshot, cursor: Cursor, tokens: Counter, *, first: int = 1) -> list[ModelCall]:
-    """Return the completed calls on a path from entry `first` on, without cached tokens.
+    """Return the completed calls on a path from entry `first` on, without `previous`.
 
     The contexts before that entry are not built.
     """

@@ -53,7 +53,6 @@ def test_a_context_behind_a_summary_shares_nothing(story):
 
 def test_a_context_behind_a_rewrite_shares_what_precedes_it(story):
     story.says(user(long(10)), answer(5, sent=HEAD + 10), result(long(40)))
-    # The provider counts two tokens where we count one.
     story.says(answer(5, sent=HEAD + 2 * 55))
     story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e3", text=long(2))]))
     story.says(answer(5, sent=HEAD + 50))
@@ -80,8 +79,9 @@ def test_an_undo_gives_the_cached_prefix_back(story):
 
 
 def test_a_call_knows_whether_the_model_changed(story):
-    story.says(user(long(10)), answer(5, sent=HEAD + 10), answer(5, sent=HEAD + 15, model="n"))
-    assert [call.previous.is_same_model for call in calls(story.log)[1:]] == [False]
+    story.says(user(long(10)), answer(5, sent=HEAD + 10), answer(5, sent=HEAD + 15))
+    story.says(answer(5, sent=HEAD + 20, model="n"))
+    assert [call.previous.is_same_model for call in calls(story.log)[1:]] == [True, False]
 
 
 def test_the_call_before_may_lie_on_another_branch(story):
