@@ -306,7 +306,7 @@ def _thinkers(snapshot: Snapshot, leaf: LazyEvent, first: int) -> frozenset[_Mod
 
 
 def _drops_thinking(snapshot: Snapshot, leaf: LazyEvent) -> bool:
-    """Return True if pi's newest answer above a leaf is of a release that drops the thinking of others."""
+    """Return True if the newest answer of pi is of a release that drops others' thinking."""
     newest = event(snapshot, leaf.session, leaf.model_seq) if leaf.model_seq else None
     state = _state_above(snapshot, leaf.session)
     known, above = None, newest
@@ -319,7 +319,7 @@ def _drops_thinking(snapshot: Snapshot, leaf: LazyEvent) -> bool:
 
 
 _DROPS: Final = SnapshotCache[bool]()
-"""What `_drops_thinking` found at an entry that names a model, by its digest."""
+"""True where the release drops it, by the digest of an entry that names a model."""
 
 
 def _state_above(snapshot: Snapshot, session: str) -> bytes:
