@@ -157,7 +157,7 @@ def test_the_answers_of_a_boundary_are_fetched() -> None:
     assert stub.requests > 0
 
 
-def test_nothing_is_asked_at_a_boundary_that_is_gone() -> None:
+def test_nothing_is_asked_at_a_lost_boundary() -> None:
     fetched(stub := Stub(COMPLETE), seq=9_999)
     assert stub.requests == 0
 

@@ -51,7 +51,7 @@ def test_a_context_behind_a_summary_shares_nothing(story):
     assert shared(story.log)[-1] == (0, 3)
 
 
-def test_a_context_behind_a_rewrite_shares_what_precedes_it(story):
+def test_behind_a_rewrite_the_beginning_is_shared(story):
     story.says(user(long(10)), answer(5, sent=HEAD + 10), result(long(40)))
     story.says(answer(5, sent=HEAD + 2 * 55))
     story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e3", text=long(2))]))

@@ -213,7 +213,7 @@ def test_an_answer_that_is_one_text_stays(tmp_path: Path) -> None:
     assert contents(tmp_path, *SWITCHED[:2], answer, *SWITCHED[3:]) == ["1", "x", "2"]
 
 
-def test_models_of_a_long_own_session_are_read_once() -> None:
+def test_models_of_own_sessions_are_read_once() -> None:
     log = MemoryLog()
     writer = SessionWriter(log, "s")
     for model, answers in (("a", 1), ("b", 100)):
