@@ -66,8 +66,8 @@ def print_plan(
     is_bound = expected.at_most < plan.tokens_before
     bound = f"up to {expected.at_most:,} if the summary is as long as it may be" if is_bound else ""
     after = ", ".join(filter(None, (likely, bound))) or "a summary may be as long as what it replaces"
-    by = counted_by(compactor.tokens, estimated=estimated)
-    echo_text(f"context: {plan.tokens_before:,} tokens; {after}, {by}")
+    size = f"{plan.tokens_before:,} tokens {counted_by(compactor.tokens, estimated=estimated)}"
+    echo_text(f"context: {size}; {after}")
     _print_files(plan.files)
 
 

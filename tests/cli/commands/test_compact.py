@@ -141,7 +141,7 @@ class TestCompacting:
             for line in refold("--counter", "o200k", "compact", "as-text.jsonl", *options).lines
             if line.startswith("context: ")
         )
-        assert sizes.endswith(" by o200k, an estimate" if is_estimate else " by o200k")
+        assert [" by o200k" in sizes, "an estimate" in sizes] == [True, is_estimate]
 
     def test_another_branch_is_compacted_where_it_ends(self, talked: Refold) -> None:
         done = talked(
