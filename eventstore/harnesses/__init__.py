@@ -7,7 +7,6 @@ To add a harness, write a module or folder here with its `Format` (`eventstore.h
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal
@@ -68,14 +67,8 @@ def node_of(event: Event | LazyEvent, snapshot: Snapshot | None = None) -> Node:
     CorruptionError for a record that no reader can have read: somebody has put it into the store otherwise.
     """
     above = None if snapshot is None else _record_above(event, snapshot)
-    with _readable(event):
-        return format_of(event.format).node(event.format, event.kind, event.body, above)
-
-
-@contextmanager
-def _readable(event: Event | LazyEvent) -> Iterator[None]:
     try:
-        yield
+        return format_of(event.format).node(event.format, event.kind, event.body, above)
     except TooDeepError:
         raise
     except msgspec.DecodeError as error:

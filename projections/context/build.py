@@ -331,7 +331,7 @@ def _selected(
     behind = order.place(compaction.seq) if compaction else 0
     if compaction:
         entries = _kept_by(compaction, kept, entries, order)
-    due = compaction
+    due, answered = compaction, -1
     parts = list[Part]()
     for seq in selected.leading:
         parts += _parts_shown(event(snapshot, cursor.session, seq), restored=True)
@@ -346,7 +346,9 @@ def _selected(
             continue
         changed = observed.get(entry.seq, ()) if observed else ()
         changes = rewrites.changes.get(entry.id, ()) if rewrites.changes else ()
-        restored = entry.kind != "message" and is_restored(snapshot, entry)
+        if entry.kind == "message":
+            answered = entry.compaction_seq
+        restored = entry.compaction_seq != answered and is_restored(snapshot, entry)
         parts += _parts_shown(entry, changed, changes, restored=restored, unsent=unsent)
     if due:
         parts += _summarized(due, observed)

@@ -89,6 +89,10 @@ class _Block(msgspec.Struct, frozen=True, gc=False):
     source: _Source | None = None
 
 
+class _Typed(msgspec.Struct, frozen=True, gc=False):
+    type: str | None = None
+
+
 class _Written(msgspec.Struct, frozen=True, gc=False):
     ephemeral_1h_input_tokens: int = 0
 
@@ -122,6 +126,7 @@ class _OddFields(WireMessage, frozen=True):
 
 wire_of: Final = tolerant_decoder(WireMessage)
 _block_of: Final = tolerant_decoder(_Block)
+_typed: Final = tolerant_decoder(_Typed)
 _usage_of: Final = tolerant_decoder(_Usage)
 _odd_fields_of: Final = tolerant_decoder(_OddFields)
 _decode_message: Final = msgspec.json.Decoder(MessageFields).decode
@@ -286,7 +291,7 @@ def _feedback(text: str) -> str:
 
 def is_result(block: bytes) -> bool:
     """Return True if a block's JSON is a tool result."""
-    return _block_of(block).type == "tool_result"
+    return _typed(block).type == "tool_result"
 
 
 def read(raw: bytes) -> ApiMessage:

@@ -175,7 +175,7 @@ class Fields(msgspec.Struct, frozen=True, dict=True):
         if self.rendered is not None:
             return [each["content"] for each in self.rendered if has_content(each)]
         # Such a version sends no attachment without `rendered`.
-        if self.renderedRole is None and (version_of(self.version) or ()) >= _RENDERS:
+        if self.renderedRole is None and self._version >= _RENDERS:
             return ()
         text = attachment_text(self.attachment) if self.attachment is not None else None
         return () if text is None else (text,)
@@ -183,7 +183,11 @@ class Fields(msgspec.Struct, frozen=True, dict=True):
     @property
     def is_placed(self) -> bool:
         """True for an attachment of a version that moves and joins them, recorded or not."""
-        return (version_of(self.version) or ()) >= RECORDS_ATTACHMENTS
+        return self._version >= RECORDS_ATTACHMENTS
+
+    @once
+    def _version(self) -> tuple[int, ...]:
+        return version_of(self.version) or ()
 
     @property
     def agent(self) -> str:

@@ -44,7 +44,8 @@ def joined(parts: Sequence[Part]) -> Part:
     if len(parts) == 1:
         return parts[0]
     fields = _raw_fields(parts[-1].raw)
-    blocks = [item for part in parts for item in items_of(content_of(wire_of(part.raw)))]
+    contents = [content_of(wire_of(part.raw)) for part in parts[:-1]]
+    blocks = [item for content in (*contents, bytes(fields.get("content", b""))) for item in items_of(content)]
     fields["content"] = Raw(b"[%s]" % b",".join(blocks))
     return parts[0].merged_with(msgspec.json.encode(fields), parts[1:])
 
@@ -98,8 +99,9 @@ def lines_ended(parts: Sequence[Part], does: Callable[[Part], bool]) -> Sequence
     """
     found = list(parts)
     for is_answer, run in groupby(range(len(parts)), key=lambda at: parts[at].role == "assistant"):
-        places, place = [*run], -1
-        if is_answer or any(parts[at].raw.startswith(RENDERED) for at in places):
+        places, place = [at for at in run if not _is_result(parts[at])], -1
+        # One alone has no text before it.
+        if is_answer or len(places) < 2 or any(parts[at].raw.startswith(RENDERED) for at in places):  # noqa: PLR2004
             continue
         for at in places:
             part = parts[at]
@@ -113,6 +115,10 @@ def lines_ended(parts: Sequence[Part], does: Callable[[Part], bool]) -> Sequence
             if others:
                 place = at if _said(others[-1]) else -1
     return found
+
+
+def _is_result(part: Part) -> bool:
+    return part.role == "toolResult" and part.format == VERSION
 
 
 def _said(block: bytes) -> bool:
