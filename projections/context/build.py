@@ -346,8 +346,7 @@ def _selected(
             continue
         changed = observed.get(entry.seq, ()) if observed else ()
         changes = rewrites.changes.get(entry.id, ()) if rewrites.changes else ()
-        if entry.kind == "message":
-            answered = entry.compaction_seq
+        answered = entry.compaction_seq if entry.kind == "message" else answered
         restored = entry.compaction_seq != answered and is_restored(snapshot, entry)
         parts += _parts_shown(entry, changed, changes, restored=restored, unsent=unsent)
     if due:

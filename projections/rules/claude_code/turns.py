@@ -45,7 +45,9 @@ def joined(parts: Sequence[Part]) -> Part:
         return parts[0]
     fields = _raw_fields(parts[-1].raw)
     contents = [content_of(wire_of(part.raw)) for part in parts[:-1]]
-    blocks = [item for content in (*contents, bytes(fields.get("content", b""))) for item in items_of(content)]
+    blocks = [
+        item for content in (*contents, bytes(fields.get("content", b""))) for item in items_of(content)
+    ]
     fields["content"] = Raw(b"[%s]" % b",".join(blocks))
     return parts[0].merged_with(msgspec.json.encode(fields), parts[1:])
 
