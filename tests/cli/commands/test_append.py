@@ -40,6 +40,19 @@ def test_the_beginning_of_an_id_is_refused(refold: Refold) -> None:
     )
 
 
+@pytest.mark.parametrize("has_events", [False, True])
+@pytest.mark.parametrize("kind", ["undone", "compaction"])
+def test_a_missing_target_is_refused(refold: Refold, kind: str, *, has_events: bool) -> None:
+    refold("append", "s", stdin=HELLO if has_events else b"")
+    of = (
+        {"targetId": "gone"}
+        if kind == "undone"
+        else {"firstKeptEntryId": "gone", "summary": "s", "tokensBefore": 1}
+    )
+    told = refold.refused(BadInputError, "append", "s", stdin=line({"type": kind, **of}))
+    assert (told.source, told.line, "'gone'" in told.problem) == ("standard input", 1, True)
+
+
 def test_nothing_is_appended_of_nothing(refold: Refold) -> None:
     assert refold("append", "s").out == ""
     assert refold("sessions", "--json").json["sessions"] == []

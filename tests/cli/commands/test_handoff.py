@@ -48,6 +48,12 @@ def test_people_are_shown_the_document_and_the_sessions_name(talked: Refold) -> 
     assert lines[-1].split()[-1] in events(talked)
 
 
+def test_sections_that_the_document_lacks_are_named(talked: Refold, api: Any) -> None:
+    api(says("## Goal\nTo fix it."))
+    (note,) = talked("handoff", SESSION, "--summarizer", "anthropic").notes
+    assert ["Next Steps" in note, "Goal" in note] == [True, False]
+
+
 def test_a_name_that_is_taken_meanwhile_is_reported_with_how_to_have_the_document_again(
     talked: Refold, api: Any
 ) -> None:
