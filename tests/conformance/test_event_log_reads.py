@@ -110,6 +110,14 @@ class TestPaths:
     ) -> None:
         assert "".join(path_ids(tree, "s", leaf, first=first)) == expected
 
+    def test_reads_of_one_snapshot_are_apart(self, tree: EventLog) -> None:
+        with tree.snapshot() as snapshot:
+            read = [
+                [*snapshot.path("s", leaf, first=first)] for leaf, first in ((3, 1), (3, 3), (5, 1), (3, 1))
+            ]
+        assert [len(each) for each in read] == [3, 1, 3, 3]
+        assert read[0] == read[3] != read[2]
+
     def test_the_path_to_nothing_is_empty(self, tree: EventLog) -> None:
         with tree.snapshot() as snapshot:
             assert list(snapshot.path("s", 0)) == []

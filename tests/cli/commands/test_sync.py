@@ -246,6 +246,13 @@ def test_a_file_that_stays_unreadable_is_only_counted(refold: Refold, home: Path
     assert [each["known"] for each in failed] == [True, True]
 
 
+def test_only_a_run_without_paths_remembers_reports(refold: Refold, home: Path) -> None:
+    path = home / PI / "one" / "bad.jsonl"
+    write(path, b"a shopping list\n")
+    for arguments in ((path,), (path,), ("--home", home)):
+        assert str(path) in refold("sync", *arguments, code=1).errors
+
+
 def test_a_changed_file_that_fails_at_every_retry(refold: Refold, home: Path) -> None:
     refold("sync", "--home", home)
     path = home / PI / "one" / "one-0.jsonl"

@@ -208,6 +208,15 @@ def test_contexts_of_each_model_along_a_path(tmp_path: Path, behind: list[Json])
             assert along.context_at(entry.seq) == context_at(snapshot, cursor.at_leaf(entry.seq)), entry.id
 
 
+def test_refolds_answers_tell_no_release(tmp_path: Path) -> None:
+    log = MemoryLog()
+    answer = thought("a", THINKING, text("x"), durationMs=5)
+    session = bring(log, tmp_path, file_of(*SWITCHED[:2], answer, *SWITCHED[3:])).id
+    SessionWriter(log, session).message(assistant("y", provider="anthropic", model="b"))
+    messages = json.loads(context_json(log, session))["messages"]
+    assert messages[1]["content"] == [text("x")]
+
+
 def test_an_answer_that_is_one_text_stays(tmp_path: Path) -> None:
     answer = said({**thought("a")["message"], "content": "x", "kind": "thinking"})
     assert contents(tmp_path, *SWITCHED[:2], answer, *SWITCHED[3:]) == ["1", "x", "2"]

@@ -77,6 +77,11 @@ def test_the_newest_100_images_are_sent():
     assert repairs == ["image-count"] * 3
 
 
+def test_images_in_failed_results_take_no_room():
+    talk = [user([image(SMALL)] * 100), assistant(call("read")), result("no", image(SMALL), is_error=True)]
+    assert kinds(sent(*talk)[0]["content"]) == "i" * 100
+
+
 @pytest.mark.slow
 def test_of_images_that_fill_a_request_the_newest_are_sent():
     four_megabytes = image(base64(png(size=3 * 2**20)))

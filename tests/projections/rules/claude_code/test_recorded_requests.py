@@ -303,6 +303,14 @@ def test_a_notice_without_its_request_is_plain(tmp_path: Path, log: MemoryLog, n
     assert noticed(tmp_path, log, *notes) == NOTICE
 
 
+def test_words_come_from_a_later_request(tmp_path: Path, log: MemoryLog) -> None:
+    notices = [said(f"u-{at}", f"u-{at - 1}" if at else None, NOTICE, version=NEW) for at in range(2)]
+    other = request_with(IN_WORDS.replace("ended", "begun"))
+    bring(log, tmp_path / "s.jsonl", notices[0], *request_with(IN_WORDS), notices[1], *other)
+    shown = json.dumps(json.loads(harness_json(build_context(log, SESSION)))["messages"])
+    assert (shown.count("has ended"), shown.count("has begun")) == (1, 1)
+
+
 def test_one_read_of_a_session_serves_all_notices(
     tmp_path: Path, log: MemoryLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
