@@ -86,9 +86,10 @@ def test_no_more_processes_are_started_than_there_are_items() -> None:
 
 
 def test_only_so_much_is_done_before_its_turn(tmp_path: Path) -> None:
-    with closing(map_in_processes(mark, [tmp_path / str(number) for number in range(100)], jobs=1)) as found:
+    orders = [(0.0 if number else 1.0, tmp_path / str(number)) for number in range(100)]
+    with closing(map_in_processes(mark, orders, jobs=2)) as found:
         next(found)
-        assert len(list(tmp_path.iterdir())) <= MAX_PENDING_PER_WORKER < 100
+        assert len(list(tmp_path.iterdir())) <= 2 * MAX_PENDING_PER_WORKER < 100
 
 
 @pytest.mark.slow

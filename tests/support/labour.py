@@ -34,8 +34,10 @@ def who(_: object) -> int:
     return os.getpid()
 
 
-def mark(path: Path) -> None:
-    """Leave a trace of having been done."""
+def mark(order: tuple[float, Path]) -> None:
+    """Take so long, and leave a trace of having been done."""
+    seconds, path = order
+    time.sleep(seconds)
     path.touch()
 
 
