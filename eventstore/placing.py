@@ -6,8 +6,9 @@ of it, and made again for the whole session if a parent comes late.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
+from operator import itemgetter
 from typing import Final
 
 import msgspec
@@ -111,7 +112,7 @@ class Placer:
         """
         to_come: set[str] | None = None
         waiting: dict[str, list[tuple[int, NewEvent]]] = {}
-        held = set[str]()
+        held, ends = dict[str, tuple[int, NewEvent]](), dict[str, str]()
         for seq, event in enumerate(events, first):
             named, found = event.parent, self._named(event)
             if not found and isinstance(named, str) and named != event.id:
@@ -120,19 +121,19 @@ class Placer:
                     to_come = {each.id for each in events}
                 if named in (held if is_own else to_come or held):
                     waiting.setdefault(named, []).append((seq, event))
-                    held.add(event.id)
+                    held[event.id] = seq, event
+                    if (end := _end(named, ends)) != event.id:
+                        ends[event.id] = end
+                    else:
+                        # What waits for itself, as a circle does: its first has no parent.
+                        number, root = min(_circle(event, held), key=itemgetter(0))
+                        waiting[str(root.parent)].remove((number, root))
+                        yield self._placed(number, root, 0)
+                        yield from self._released(root.id, waiting)
                     continue
             yield self._placed(seq, event, found)
             if event.id in waiting:
                 yield from self._released(event.id, waiting)
-        while waiting:
-            # What waits for itself, as a circle does: its first has no parent.
-            name = next(iter(waiting))
-            (seq, event), *others = waiting.pop(name)
-            if others:
-                waiting[name] = others
-            yield self._placed(seq, event, self._named(event))
-            yield from self._released(event.id, waiting)
 
     def _released(self, name: str, waiting: dict[str, list[tuple[int, NewEvent]]]) -> Iterator[Placed]:
         """Place all events that waited for a placed one, or for those."""
@@ -288,3 +289,21 @@ class Placer:
         self.leaf = self._at.last = self._newest = leaf
         self._below.pop(leaf, None)
         self._is_own = False
+
+
+def _end(name: str, ends: dict[str, str]) -> str:
+    """Return the name that a waiting event waits for in the end; `ends` leads from name to name, and is shortened."""
+    passed = list[str]()
+    while (above := ends.get(name)) is not None:
+        passed.append(name)
+        name = above
+    ends |= dict.fromkeys(passed, name)
+    return name
+
+
+def _circle(event: NewEvent, held: Mapping[str, tuple[int, NewEvent]]) -> Iterator[tuple[int, NewEvent]]:
+    """Yield the waiting events that wait for each other with an event, and their numbers."""
+    at = held[event.id]
+    yield at
+    while (at := held[str(at[1].parent)])[1] is not event:
+        yield at

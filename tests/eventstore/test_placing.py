@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +23,7 @@ from eventstore.files.importing import import_sessions
 from eventstore.memory import MemoryLog
 from eventstore.verify import verify
 from projections.context.build import build_context, context_json, harness_json
+from tests.support import pi_files
 from tests.support.claude_code import SESSION, bring, said, some_session, system
 from tests.support.events import NOW, events
 
@@ -79,6 +81,36 @@ def test_one_record_of_a_circle_is_a_root() -> None:
         "c": "b",
     }
     assert [each.id for each in events(log, "s") if each.flags & Flag.ORPHAN] == ["a"]
+
+
+def test_what_follows_a_circle_stands_behind_it(log: EventLog, tmp_path: Path) -> None:
+    lines = [pi_files.header(), pi_files.said("x", "a", "b"), pi_files.said("x", "b", "a")]
+    # A line without its end is a record, and gets another one when it has an end.
+    for content in (b"".join(lines[:2])[:-1], b"".join(lines)):
+        (tmp_path / "s.jsonl").write_bytes(content)
+        session = import_sessions(log, tmp_path / "s.jsonl")[0].id
+    assert [(each.id, each.parent) for each in events(log, session) if each.is_entry] == [
+        ("a", None),
+        ("b", "a"),
+    ]
+    assert verify(log).findings == []
+
+
+def test_whoever_waits_for_a_record_of_a_circle_follows_it() -> None:
+    found = placed(record("x", "a"), record("a", "b"), record("b", "a"))
+    assert found == {"x": "a", "a": None, "b": "a"}
+
+
+def test_long_runs_of_waiting_records_take_linear_time() -> None:
+    """Each of the second half waits for the last of a long run that waits; its own child came before it."""
+    run = [record(f"r{number}", f"r{number - 1}") for number in range(1, 3_000)]
+    pairs = [each for n in range(3_000) for each in (record(f"y{n}", f"x{n}"), record(f"x{n}", "r2999"))]
+    began = time.process_time()
+    placed(*run, *pairs, record("r0", None))
+    late = time.process_time() - began
+    began = time.process_time()
+    placed(record("r0", None), *run, *pairs)
+    assert late < 5 * (time.process_time() - began)
 
 
 @pytest.mark.parametrize(("place", "parent"), [(ROOTED, None), (CHAINED, "a")])
