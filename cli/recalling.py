@@ -66,7 +66,7 @@ class Recaller:
                     hits = search_by_reading(snapshot, name, words, limit=limit, gone=only_gone)
                 else:
                     hits = search(log, log.folder, words, limit=limit, sessions={name}, gone=only_gone)
-            where = "that is no longer in the context" if only_gone else "in this session"
+            where = "that is not in the context" if only_gone else "in this session"
             return (
                 (self._hit(log, query, hit) for hit in hits)
                 if hits

@@ -41,7 +41,9 @@ def _joined(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) 
 @click.argument("query", nargs=-1, required=True, callback=_joined)
 @session_filters
 @click.option("--session", metavar="SESSION", help="Only this session.")
-@click.option("--gone", is_flag=True, help="Only what was once sent to the model and no longer is.")
+@click.option(
+    "--gone", is_flag=True, help="Only what was sent and is not in the context, as far as one can read it."
+)
 @click.option("--lost", is_flag=True, help="Only what a compaction lost, by what `refold judge` read.")
 @redact_option
 @json_option

@@ -20,6 +20,7 @@ from projections.context.build import context_at, parts_in_native_history
 from projections.context.cursor import resolve_cursor
 from projections.context.parts import Fate, Part
 from projections.descriptions import event_name
+from projections.files import beside
 from projections.search.full_text import open_index
 from projections.search.words import Excerpt, Query, text_of_message, text_of_node
 
@@ -39,7 +40,7 @@ class State(StrEnum):
     REWRITTEN = "rewritten"
     """In the context, but a rewrite replaced the text that matches."""
     REMOVED = "removed"
-    """On the path to the leaf but not in the context: undone, or left out by the rules."""
+    """Of the path to the leaf but not in the context: undone, or left out by the rules."""
     BRANCH = "branch"
     """On another branch of the session."""
     UNSENT = "unsent"
@@ -47,8 +48,8 @@ class State(StrEnum):
 
     @property
     def is_gone(self) -> bool:
-        """True if the model was sent it, but is no longer, as far as the log tells."""
-        return self not in (State.CONTEXT, State.NATIVE, State.UNSENT)
+        """True if the model was sent it, and the context does not have it as far as it can be read."""
+        return self not in (State.CONTEXT, State.UNSENT)
 
 
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,10 +85,10 @@ def search(
     """Return the events that match a query, those with the newest time first.
 
     There are at most `limit`. The index in the store's `folder` catches up first (None: a temporary one); each hit is
-    read from the log, and matched again. `sessions` are those to search, None for all. With `gone`, only hits that the
-    model was sent but no longer is; with `lost`, only those that a reading quotes for a loss. Excerpts have about
-    `width` characters, of the texts that `read` has (None: the log): what it hides is not found. `problems` gets
-    what is wrong with damaged sessions, by name, and without it, one raises CorruptionError. Raises StoreError.
+    read from the log, and matched again. `sessions` are those to search, None for all. With `gone`, only hits whose
+    state `is_gone`; with `lost`, only those that a reading quotes for a loss. Excerpts have about `width` characters,
+    of the texts that `read` has (None: the log): what it hides is not found. `problems` gets what is wrong with damaged
+    sessions, by name, and without it, one raises CorruptionError. Raises StoreError.
     """
     with open_index(log, folder, progress) as index:
         found = index.find(query.expression, sessions)
@@ -200,7 +201,10 @@ class _Context:
                     self._parts.setdefault(seq, []).append(part)
         native = parts_in_native_history(snapshot, sent)
         self._native = {seq for part in native if part.session == session for seq in (part.seq, *part.merged)}
-        self._path = {each.seq for each in path(snapshot, session, cursor.leaf)}
+        on_path = list(path(snapshot, session, cursor.leaf))
+        # Results of parallel calls stand beside the path and were sent with it.
+        others = beside(snapshot, on_path) if on_path else ()
+        self._path = {each.seq for each in (*on_path, *others)}
         self._compaction = event(snapshot, session, cursor.leaf).compaction_seq if cursor.leaf else 0
 
     def state(self, found: LazyEvent, query: Query) -> State:

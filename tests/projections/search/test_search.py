@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from projections.search import State, search, search_by_reading
 from projections.search.full_text import INDEX_FILE, open_index
 from projections.search.words import Query
 from tests.projections.search.indexes import dump
+from tests.support.claude_code import boundary, bring, said, summary
+from tests.support.claude_code_contexts import PARALLEL
 from tests.support.events import compaction, event, message, undone
 
 
@@ -87,6 +90,28 @@ def test_a_branch_summary_without_an_answer_was_unsent(log: EventLog) -> None:
     )
     log.append("s", [message("c", "elsewhere", parent="a")])
     assert states(log, "left") == {"k": "unsent", "l": "branch"}
+
+
+@pytest.mark.parametrize(
+    ("behind", "expected"),
+    [
+        ((said("w", "r2", "go on"),), "context"),
+        ((boundary("k", "r2"), summary("w", "k")), "compacted"),
+        (
+            (
+                said("q", "r2", "<command-name>/exit</command-name>", version="2.1.7"),
+                said("w", "q", "go on", version="2.1.7"),
+            ),
+            "removed",
+        ),
+        ((said("w", "u", "again"),), "branch"),
+    ],
+)
+def test_parallel_results_are_where_their_path_is(
+    log: EventLog, tmp_path: Path, behind: Sequence[bytes], expected: str
+) -> None:
+    bring(log, tmp_path / "s.jsonl", *PARALLEL, *behind)
+    assert states(log, "one")["r1"] == expected
 
 
 def test_what_a_rewrite_replaced_is_lost_and_what_it_left_is_not(log: EventLog) -> None:
