@@ -55,13 +55,13 @@ def replacement_of(
     earlier: Sequence[Event] = (),
     later: Sequence[Event] = (),
 ) -> Replacement:
-    """Return the replacement that an entry made.
+    """Return the replacement that an entry made in what was sent.
 
     `earlier` and `later` are the entries around it on the path to `cursor`. For a branch summary, C is the
     context at the leaf that was left.
     """
-    before = context_at(snapshot, cursor.at_leaf(start_of_change(event, snapshot)), readable=True)
-    after = context_at(snapshot, cursor.at_leaf(end_of_change(event, snapshot, cursor)), readable=True)
+    before = context_at(snapshot, cursor.at_leaf(start_of_change(event, snapshot)))
+    after = context_at(snapshot, cursor.at_leaf(end_of_change(event, snapshot, cursor)))
     return replacement_between(event, before, after, earlier=earlier, later=later)
 
 

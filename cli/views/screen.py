@@ -18,6 +18,7 @@ from cli.views.texts import (
     restored_text,
     spent_dollars,
     tokens_heading,
+    understated_text,
 )
 
 if TYPE_CHECKING:
@@ -81,8 +82,7 @@ def _cost(cost: SessionCost) -> str:
         recorded = f"{dollars(spent.recorded)} as recorded{free}{_without_note(spent.unrecorded)}"
     if spent.priced is not None:
         priced = f"{dollars(spent.priced)} by {table}{_without_note(spent.unpriced)}"
-    if spent.understated:
-        priced += f", too low: {counted(spent.understated, 'call')} with a part of the output only"
+        priced += understated_text(spent)
     facts = [counted(spent.calls, "call"), recorded or "no cost recorded", priced or f"no price in {table}"]
     return " · ".join(facts)
 

@@ -90,6 +90,13 @@ def spent_dollars(spent: Spent | Spending | None) -> str:
     return dollars(spent.cost) + ("+" if spent.without_cost + spent.understated else "")
 
 
+def understated_text(spent: Spending) -> str:
+    """Say how many calls' output was recorded in part; "" for none."""
+    if not spent.understated:
+        return ""
+    return f", too low: {counted(spent.understated, 'call')} with a part of the output only"
+
+
 FREE: Final = ", as with a subscription"
 """Behind a recorded cost of nothing."""
 

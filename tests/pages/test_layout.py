@@ -47,8 +47,32 @@ def test_a_dark_screen_is_dark(browser: Browser, demo_file: Path) -> None:
 
 
 def test_on_a_phone_a_chart_is_scrolled_not_shrunk(browser: Browser, demo_file: Path) -> None:
+    hint = "getComputedStyle(document.querySelector('.chart-scroll'), '::before').content"
     with visit(browser, demo_file, viewport=PHONE) as page:
         assert page.js("document.querySelector('.context-chart').getBoundingClientRect().width") == 760
+        assert "Scroll sideways" in page.js(hint)
+    with visit(browser, demo_file) as page:
+        assert page.js(hint) == "none"
+
+
+@pytest.mark.parametrize("width", [390, 860, 1100, 1280])
+def test_work_done_again_is_whole_beside_costs(browser: Browser, demo_file: Path, width: int) -> None:
+    with visit(browser, demo_file, viewport={"width": width, "height": 900}) as page:
+        page.open_all()
+        page.js(
+            """() => document.querySelectorAll(".again tbody").forEach((body) => {
+                body.querySelector(".kind").textContent = "exec_command failed";
+                body.querySelector("th code").textContent = "/Users/somebody/workspace/cli/cmd/entire/explain.go";
+                body.querySelectorAll(".again-at").forEach((each) => { each.textContent = "#12345"; });
+                body.querySelectorAll("td:last-child").forEach((each) => { each.textContent = "126,499"; });
+            })"""
+        )
+        rooms = page.js(
+            "[...document.querySelectorAll('.again')].map((each) => "
+            "[each.scrollWidth, each.parentElement.clientWidth])"
+        )
+        assert rooms
+        assert all(needed <= room for needed, room in rooms), rooms
 
 
 def test_the_worst_replacement_is_open_and_the_others_are_closed(demo: Visit) -> None:

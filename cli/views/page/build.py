@@ -38,14 +38,17 @@ from cli.views.texts import (
     gap_text,
     line_of,
     percent,
+    understated_text,
     unexplained_text,
 )
 from eventstore.errors import shell_command
 from eventstore.javascript import epoch_ms
+from projections.audit.cost import SessionCost
 from projections.audit.measure import Size
 from projections.audit.readings import RuleState
 from projections.audit.session import BranchSummaryAudit, CompactionAudit, RewriteAudit
 from projections.message_text import message_text
+from projections.rules.base import native_provider
 
 
 def figures(material: Material) -> Iterator[Figure]:
@@ -69,7 +72,7 @@ def figures(material: Material) -> Iterator[Figure]:
     branches = counted(material.tree.ends, "branch", "branches")
     yield _figure("entries", thousands(audit.entries), f"on {branches}")
     yield _figure("compactions", thousands(len(audit.compactions)), ", ".join(others))
-    yield from _of_calls(material.calls, audit.cost.prices if audit.cost else "")
+    yield from _of_calls(material.calls, audit.cost)
 
 
 def _of_remarks(view: AuditView) -> Iterator[Figure]:
@@ -83,7 +86,7 @@ def _of_remarks(view: AuditView) -> Iterator[Figure]:
     yield _figure("said next", thousands(row.messages), refusals or "messages by the person")
 
 
-def _of_calls(calls: Sequence[BilledCall], prices: str) -> Iterator[Figure]:
+def _of_calls(calls: Sequence[BilledCall], cost: SessionCost | None) -> Iterator[Figure]:
     if not calls:
         return
     sent = sum(call.usage.prompt for call in calls)
@@ -94,8 +97,12 @@ def _of_calls(calls: Sequence[BilledCall], prices: str) -> Iterator[Figure]:
     yield _figure(
         "from the cache", percent(read / sent if sent else None), f"{_short(written)} written to it"
     )
-    yield _figure("output", _short(answered), "tokens")
-    yield _figure("cost", dollars(total_cost(calls)), _how_known(calls, prices))
+    too_low = understated_text(cost.spent) if cost else ""
+    more = "+" if too_low else ""
+    yield _figure("output", _short(answered) + more, f"tokens{too_low}")
+    total, known = total_cost(calls), _how_known(calls, cost.prices if cost else "")
+    more = "+" if total is not None and (too_low or any(call.dollars is None for call in calls)) else ""
+    yield _figure("cost", dollars(total) + more, known + too_low)
 
 
 def _how_known(calls: Sequence[BilledCall], prices: str) -> str:
@@ -135,9 +142,18 @@ _LONGEST_VERDICT: Final = 90
 def sections_of(material: Material, lines: EventLines) -> list[Section]:
     """Return the sections, worst first and open; `lines` maps event numbers to message lines."""
     seq_of: dict[str | None, int] = {event.id: event.seq for event in material.events}
+    sealed = {event.seq: native_provider(event) for event in material.events if event.kind == "compaction"}
     sizes = material.view.sizes
     return [
-        _section(each, sizes[each.seq], material.exchanges[each.seq], lines, seq_of, is_open=place == 0)
+        _section(
+            each,
+            sizes[each.seq],
+            material.exchanges[each.seq],
+            lines,
+            seq_of,
+            sealed_by=sealed.get(each.seq, ""),
+            is_open=place == 0,
+        )
         for place, each in enumerate(material.view.worst)
     ]
 
@@ -149,6 +165,7 @@ def _section(
     lines: EventLines,
     seq_of: Mapping[str | None, int],
     *,
+    sealed_by: str,
     is_open: bool,
 ) -> Section:
     result, size = each.result, each.metrics.size
@@ -158,7 +175,7 @@ def _section(
         time=when(epoch_ms(result.time)),
         is_open=is_open,
         verdicts=verdicts(each),
-        facts=list(_facts_of_result(result, seq_of)),
+        facts=list(_facts_of_result(result, seq_of, sealed_by)),
         bar_before=_bar(size, ("removed", size.removed), ("kept", size.kept)),
         bar_after=_bar(
             size,
@@ -170,7 +187,7 @@ def _section(
         before=[_row(shown, lines) for shown in exchange.before],
         after=[_row(shown, lines) for shown in exchange.after],
         summary=None if isinstance(result, RewriteAudit) else summary_html(result.summary),
-        instead=lines[each.seq].text if isinstance(result, CompactionAudit) and not result.summary else "",
+        sealed_by=sealed_by,
     )
 
 
@@ -202,9 +219,11 @@ def _row(shown: MessageChange, lines: EventLines) -> Row:
     return Row(seq=shown.seq, name=line.name, text=text, tokens=shown.tokens, fate=shown.change)
 
 
-def _facts_of_result(each: AuditedReplacement, seq_of: Mapping[str | None, int]) -> Iterator[LabelledValue]:
+def _facts_of_result(
+    each: AuditedReplacement, seq_of: Mapping[str | None, int], sealed_by: str
+) -> Iterator[LabelledValue]:
     if isinstance(each, CompactionAudit):
-        yield from _of_compaction(each, seq_of)
+        yield from _of_compaction(each, seq_of, sealed_by)
     elif isinstance(each, BranchSummaryAudit):
         yield LabelledValue(name="about", value=counted(each.entries, "entry", "entries"))
         left, attached = seq_of.get(each.left, 0), seq_of.get(each.attached_to, 0)
@@ -219,7 +238,9 @@ def _facts_of_result(each: AuditedReplacement, seq_of: Mapping[str | None, int])
             yield LabelledValue(name="saved, by its own count", value=counted(each.tokens_saved, "token"))
 
 
-def _of_compaction(each: CompactionAudit, seq_of: Mapping[str | None, int]) -> Iterator[LabelledValue]:
+def _of_compaction(
+    each: CompactionAudit, seq_of: Mapping[str | None, int], sealed_by: str
+) -> Iterator[LabelledValue]:
     by, before, after = each.by, each.before, each.after
     record = (
         by.format,
@@ -232,7 +253,7 @@ def _of_compaction(each: CompactionAudit, seq_of: Mapping[str | None, int]) -> I
     yield LabelledValue(name="record", value=" · ".join(filter(None, record)))
     counts = each.messages
     messages = f"{counts.summarized:,} summarized · {counts.kept:,} kept · {counts.uncovered:,} that no summary covers"
-    yield LabelledValue(name="messages", value=messages)
+    yield LabelledValue(name="messages", value=_sealed(sealed_by) if sealed_by else messages)
     yield LabelledValue(name="kept from", seq=seq_of.get(each.first_kept, 0))
     unexplained = "" if before.unexplained is None else f" · {unexplained_text(before.unexplained)}"
     yield LabelledValue(
@@ -243,6 +264,10 @@ def _of_compaction(each: CompactionAudit, seq_of: Mapping[str | None, int]) -> I
         name="context after, in tokens",
         value=_counts(after.claimed, after.measured, after.recomputed),
     )
+
+
+def _sealed(provider: str) -> str:
+    return f"sealed: only {provider} can read what stands for them"
 
 
 def _counts(claimed: int | None, measured: int | None, recomputed: int) -> str:

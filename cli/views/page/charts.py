@@ -12,7 +12,7 @@ from cli.output import counted, thousands
 from cli.views.page.lines import EventLines
 from cli.views.page.material import Material, cumulative_cost, total_cost
 from cli.views.page.parts import Chart, Mark, Section, Tick
-from cli.views.texts import dollars, line_of
+from cli.views.texts import dollars, line_of, spent_dollars
 
 WIDTH: Final = 1040
 LEFT: Final = 52
@@ -269,14 +269,13 @@ def context_chart(material: Material, places: Sequence[ChartMarker]) -> Chart | 
 
 def cost_chart(material: Material) -> Chart | None:
     """Draw the cumulative cost; None if no cost is known."""
-    total = total_cost(material.calls)
     moments = material.timeline.moments
-    if not total or not moments:
+    if not total_cost(material.calls) or not moments:
         return None
     points = cumulative_cost(material.calls, [moment.seq for moment in moments])
     return chart(
         [Point(seq, value) for seq, value in points],
         height=_COST_HEIGHT,
-        label=f"US dollars spent by each of {len(moments):,} entries: {dollars(total)} in all",
+        label=f"US dollars spent by each of {len(moments):,} entries: {spent_dollars(material.view.row.spent)} in all",
         name=dollars,
     )

@@ -86,7 +86,7 @@ def cumulative_cost(calls: Sequence[BilledCall], entries: Sequence[int]) -> Iter
 class MessageChange(msgspec.Struct, frozen=True, kw_only=True):
     """A message of a context and what happened to it.
 
-    `message` is its new content if it was rewritten.
+    `message` is its new content if it was rewritten, or its text if a compaction holds it.
     """
 
     seq: int
@@ -139,12 +139,14 @@ def _counted(parts: tuple[Part, ...], tokens: Counter) -> Iterable[tuple[Part, i
 
 
 def _shown(part: Part, count: int, change: Change, *, is_after: bool = False) -> MessageChange:
-    is_other = is_after and change is Change.REWRITTEN
+    view = view_of_part(part)
+    # Several messages may be of one compaction: its event's line says nothing of the others.
+    is_other = (part.kind == "compaction" and view.text) or (is_after and change is Change.REWRITTEN)
     return MessageChange(
         seq=part.seq,
         tokens=count,
         change=change,
-        message=view_of_part(part) if is_other else None,
+        message=view if is_other else None,
     )
 
 

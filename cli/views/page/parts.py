@@ -58,7 +58,7 @@ class Section(ViewStruct, frozen=True):
     """A replacement as a section of the page.
 
     `before` and `after` are the messages of both contexts, the bars their composition. `summary` is HTML,
-    None if the event has none. `instead` says what a compaction that nobody can read has in its place.
+    None if the event has none. `sealed_by` is the provider that alone can read a compaction, "" for none.
     """
 
     replacement: ReplacementView
@@ -72,7 +72,7 @@ class Section(ViewStruct, frozen=True):
     before: list[Row]
     after: list[Row]
     summary: Markup | None
-    instead: str = ""
+    sealed_by: str = ""
 
 
 class Tick(ViewStruct, frozen=True):

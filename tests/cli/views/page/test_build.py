@@ -10,6 +10,7 @@ from msgspec import structs
 
 from cli.views.model import AuditedReplacement, audit_view
 from cli.views.page.build import build_page, figures, models, sections_of, verdicts
+from cli.views.page.charts import cost_chart
 from cli.views.page.material import Material
 from cli.views.page.parts import BarSegment, LabelledValue, Page, Row, Section, Verdict
 from compaction.branching.move import go
@@ -104,7 +105,20 @@ def test_a_cost_tells_where_it_comes_from(begun: Story) -> None:
     answer(begun, input=1, cost={"total": 0.25})
     assert shown(begun)["cost"] == ("$0.25", [])
     answer(begun, input=1)
-    assert shown(begun)["cost"] == ("$0.25", ["1"])
+    assert shown(begun)["cost"] == ("$0.25+", ["1"])
+
+
+def test_output_recorded_in_part_makes_figures_too_low(begun: Story) -> None:
+    priced = {"provider": "anthropic", "model": "claude-opus-4-5"}
+    begun.says(assistant("y" * 81, usage={"input": 100_000, "output": 10}) | priced)
+    material = material_of(begun.log)
+    found = {each.name: each for each in figures(material)}
+    too_low = ", too low: 1 call with a part of the output only"
+    for name, value in (("output", "10+"), ("cost", "$0.50+")):
+        assert (found[name].value, found[name].note.endswith(too_low)) == (value, True)
+    chart = cost_chart(material)
+    assert chart is not None
+    assert chart.label.endswith("$0.50+ in all")
 
 
 def test_a_recorded_cost_of_nothing_is_explained(begun: Story) -> None:

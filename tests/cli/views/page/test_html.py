@@ -165,12 +165,25 @@ def test_an_empty_session_has_a_page(store: EventLog) -> None:
 
 def test_a_sealed_history_is_no_empty_summary(store: EventLog, tmp_path: Path) -> None:
     sealed = codex.item("compaction", encrypted_content="x" * 900)
-    content = codex.rollout(codex.said("one"), codex.answered("1"), codex.compacted("", sealed))
+    readable = codex.said("one"), codex.said("two")
+    content = codex.rollout(*readable, codex.answered("1"), codex.compacted("", *readable, sealed))
     (tmp_path / codex.name_of()).write_bytes(content)
     (found,) = import_sessions(store, tmp_path / codex.name_of())
-    html = page_html(build_page(material_of(store, found.id)))
-    assert "What was sent after it is history that only openai can read" in html
+    page = build_page(material_of(store, found.id))
+    html = page_html(page)
+    assert "Sealed: only openai can read it." in html
+    assert "History that only openai can read was sent after it, too" in html
     assert "It is empty." not in html
+    (view,) = page.worst
+    told = {fact.name: fact.value for fact in view.facts}
+    assert told["messages"] == "sealed: only openai can read what stands for them"
+    size = view.replacement.metrics.size
+    assert [row.text for row in view.after] == ["one", "two", "history that only openai can read"]
+    assert [row.fate for row in view.before] == ["summarized"] * 3
+    assert [sum(row.tokens for row in rows) for rows in (view.before, view.after)] == [
+        size.before,
+        size.after,
+    ]
 
 
 @pytest.mark.slow
