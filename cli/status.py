@@ -10,8 +10,9 @@ from cli.commands.sessions import listing
 from cli.output import command_line, console, counted, echo_problem, echo_text
 from cli.store import chosen_sessions, opened, store_path
 from eventstore import is_store
+from eventstore.errors import RefoldError
 from eventstore.files.discovery import session_files
-from eventstore.files.syncing import compare_sources, is_reported
+from eventstore.files.syncing import SourceComparison, compare_sources, has_news, is_reported
 from eventstore.harnesses import harnesses
 from eventstore.memory import MemoryLog
 from projections.overview import SessionFilter
@@ -19,7 +20,7 @@ from projections.overview import SessionFilter
 if TYPE_CHECKING:
     import click
 
-    from eventstore.log import Snapshot
+    from eventstore.log import EventLog, Snapshot
 
 _LISTED: Final = 5
 """Compacted sessions to list, those with the newest entries."""
@@ -34,7 +35,7 @@ def print_status(ctx: click.Context) -> None:
             return
         with log.snapshot() as snapshot:
             names = [head.name for head in snapshot.heads()]
-            news = _changed_files(snapshot)
+            news = _changed_files(log, snapshot)
     compacted = [family for family in found if family.overview.compactions]
     echo_text(f"{counted(len(found), 'session')}, {len(compacted):,} of them compacted")
     changed = counted(news, "session file", "session files") if news else "no session file"
@@ -54,14 +55,22 @@ def print_status(ctx: click.Context) -> None:
     echo_text(f"next: {following}")
 
 
-def _changed_files(snapshot: Snapshot) -> int:
-    """Count the session files on this machine that are new or changed since the last import.
+def _changed_files(log: EventLog, snapshot: Snapshot) -> int:
+    """Count the session files on this machine that are new or changed since the last import, as sync would.
 
     One that could not be imported counts again when it has changed.
     """
     readable = {each.name for each in harnesses()}
     files = [each for each in session_files(os.environ) if each.harness in readable]
     return sum(
-        each.change != "unchanged" and not is_reported(snapshot, each.file)
+        each.change != "unchanged" and not is_reported(snapshot, each.file) and _has_news(log, each)
         for each in compare_sources(snapshot, files)
     )
+
+
+def _has_news(log: EventLog, source: SourceComparison) -> bool:
+    """Return True for a new file, and for a known one with other contents than those that were imported."""
+    try:
+        return source.known is None or has_news(log, source)
+    except RefoldError:
+        return True

@@ -315,12 +315,22 @@ def _is_session(snapshot: Snapshot, name: str) -> bool:
 
 
 def resolve_leaf(snapshot: Snapshot, session: str, name: str | None) -> Leaf:
-    """Return the leaf that the user means: an event, `root`, or by default the session's leaf."""
+    """Return the leaf that the user means: an entry, `root`, or by default the session's leaf.
+
+    Raises NotFoundError, AmbiguousError.
+    """
+    from eventstore.errors import no_entry
+    from eventstore.paths import event
     from projections.context.cursor import ROOT
 
+    if name is None:
+        return None
     if name == "root":
         return ROOT
-    return None if name is None else resolve_event(snapshot, session, name)
+    leaf = resolve_event(snapshot, session, name)
+    if not (found := event(snapshot, session, snapshot.locate(session, leaf))).is_entry:
+        raise no_entry(name, found.parent_seq)
+    return leaf
 
 
 def _is_number(text: str) -> bool:

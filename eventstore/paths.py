@@ -13,7 +13,7 @@ from typing import Final, Generic, TypeVar
 
 import msgspec
 
-from eventstore.errors import CorruptionError, NotFoundError, no_event
+from eventstore.errors import CorruptionError, no_entry, no_event
 from eventstore.event import Event, Flag
 from eventstore.frame import (
     Buffer,
@@ -173,8 +173,8 @@ def find_entry(snapshot: Snapshot, session: str, event_id: str, *, as_of: int) -
     seq = snapshot.locate(session, event_id)
     if not seq or seq > as_of:
         raise no_event(session, event_id)
-    if not event(snapshot, session, seq).is_entry:
-        raise NotFoundError("entry", event_id, "this event is not in the tree: choose an entry")
+    if not (found := event(snapshot, session, seq)).is_entry:
+        raise no_entry(event_id, found.parent_seq)
     return seq
 
 

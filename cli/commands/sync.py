@@ -86,8 +86,9 @@ def _sync(
     import os
 
     from cli.output import echo_json
-    from cli.store import check_new_name
+    from cli.store import check_new_name, store_path
     from cli.views.imports import ImportSummary, print_problems, print_searched, print_summary
+    from eventstore import is_store
     from eventstore.files.discovery import session_files, session_places
 
     summary = _named(paths) if paths else ImportSummary(session_files(os.environ, homes))
@@ -98,7 +99,11 @@ def _sync(
             check_new_name(name)
             if len(summary.files) > 1:
                 raise click.UsageError("--as takes a single file", ctx)
-        _import(ctx, summary, name, is_named=bool(paths), as_json=as_json)
+        if paths and not is_store(store_path(ctx.obj)) and not any(map(_is_session_file, summary.files)):
+            # Its errors are those of an import, without a store that would hold nothing.
+            _preview(ctx, summary)
+        else:
+            _import(ctx, summary, name, is_named=bool(paths), as_json=as_json)
     has_failed = print_problems(summary, paths)
     if as_json:
         echo_json(summary.as_json(is_dry=is_dry))
@@ -128,6 +133,19 @@ def _named(paths: Sequence[str]) -> ImportSummary:
             problem, remedy = f"cannot be read ({error.strerror})", "check its permissions"
         summary.failed.append(FileImport(file=named_file(path), error=BadInputError(path, problem, remedy)))
     return summary
+
+
+def _is_session_file(file: SessionFile) -> bool:
+    from eventstore.errors import BadInputError
+    from eventstore.files.discovery import open_source
+    from eventstore.files.importing import opened_source
+
+    try:
+        with opened_source(file.path) as source:
+            open_source(source)
+    except BadInputError:
+        return False
+    return True
 
 
 def _compared(snapshot: Snapshot, summary: ImportSummary) -> Iterator[SourceComparison]:

@@ -67,13 +67,16 @@ def command(ctx: click.Context, *, heads: str | None, as_json: bool) -> None:
         state = counted(len(found.findings), "problem") if found.findings else "sound"
         echo_text(f"{counted(found.events, 'event')} of {counted(found.sessions, 'session')}: {state}")
         if heads_json is not None:
-            echo_text(_heads_line(heads_json))
+            echo_text(_heads_line(heads_json, found.sessions, is_new=saved is None))
     ctx.exit(1 if found.findings else 0)
 
 
-def _heads_line(heads: dict[str, Any]) -> str:
+def _heads_line(heads: dict[str, Any], sessions: int, *, is_new: bool) -> str:
     from cli.output import counted
 
+    if is_new:
+        made = f"{counted(sessions, 'head')} saved" if heads["saved"] else "none saved"
+        return f"{heads['file']}: there was no such file; no head compared, {made}"
     against = f"compared with {counted(heads['compared'], 'saved head')}"
     state = "the present heads are saved" if heads["saved"] else "left as it was"
     return f"{heads['file']}: {against}; {state}"

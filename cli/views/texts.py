@@ -86,7 +86,7 @@ def spent_dollars(spent: Spent | Spending | None) -> str:
     if spent is None or spent.cost is None:
         return "-"
     if not spent.cost and spent.calls:
-        return "none recorded"
+        return "$0.00 recorded"
     return dollars(spent.cost) + ("+" if spent.without_cost + spent.understated else "")
 
 

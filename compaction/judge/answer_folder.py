@@ -7,6 +7,7 @@ from pathlib import Path
 from compaction.prompts import Prompt
 from compaction.summarizers import Answer, Cancellation, SummarizerError
 from compaction.summarizers.http import text_of_prompt
+from eventstore.lmdb.data_files import PRIVATE_FILE, PRIVATE_FOLDER
 
 
 class AnswerFolder:
@@ -28,9 +29,9 @@ class AnswerFolder:
         if self._answers is not None and (file := self._answers / name).is_file():
             return Answer(text=file.read_text("utf-8", errors="replace"), model="")
         if self._prompts is not None:
-            self._prompts.mkdir(parents=True, exist_ok=True)
-            (self._prompts / name).write_text(
-                f"{prompt.system}\n\n{text_of_prompt(prompt)}\n", "utf-8", "replace"
-            )
-            self.written.append(self._prompts / name)
+            self._prompts.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+            written = self._prompts / name
+            written.touch(PRIVATE_FILE)
+            written.write_text(f"{prompt.system}\n\n{text_of_prompt(prompt)}\n", "utf-8", "replace")
+            self.written.append(written)
         raise SummarizerError(self.name, f"there is no answer {name} yet", is_sent=False)

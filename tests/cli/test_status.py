@@ -31,9 +31,19 @@ def test_what_to_import_comes_before_what_to_audit(refold: Refold, session: Path
     refold("sync")
     assert refold().lines[:2] == ["1 session, 1 of them compacted", NOTHING_NEW]
     assert refold().lines[-1] == f"next: refold audit {SESSION}"
-    os.utime(session, (2e9, 2e9))
+    with session.open("ab") as file:
+        file.write(b"\n")
     assert refold().lines[1] == "1 session file in the usual places is new or changed since the last import"
     assert refold().lines[-1] == "next: refold sync"
+
+
+def test_a_touched_file_has_not_changed(refold: Refold, session: Path) -> None:
+    session.touch()
+    refold("sync")
+    for seconds in (None, (2e9, 2e9)):
+        os.utime(session, seconds)
+        assert refold().lines[1] == NOTHING_NEW
+        assert refold("sync").lines[-1] == "imported 0 events from 0 files; 1 unchanged"
 
 
 def test_a_failed_file_is_new_when_it_changes(refold: Refold, session: Path) -> None:

@@ -15,6 +15,7 @@ from tests.cli.lossy import CLAIMS, LOSSY, SERIOUS, UNFOUNDED, judged, store_los
 from tests.cli.running import Refold
 from tests.compaction.judge.lossy import COMPLAINT, LOOK, RULE
 from tests.support.messages_api import MessagesApi, asked, says
+from tests.support.permissions import modes
 from tests.support.stores import damage, make_store
 
 
@@ -33,6 +34,12 @@ def test_files_answer_in_two_rounds(lossy: Refold) -> None:
     )
     assert f"you: “{COMPLAINT}” #9" in shown
     assert lossy("judge", LOSSY, "--boundary", "1", "--dry-run").out.count("has been read") == 1
+
+
+def test_only_the_owner_can_read_prompts(lossy: Refold) -> None:
+    lossy("judge", LOSSY, "--boundary", "1", "--prompts", "prompts")
+    found = modes(Path("prompts"))
+    assert (found.pop("prompts"), set(found.values())) == (0o700, {0o600})
 
 
 def test_a_damaged_session_costs_a_line(refold: Refold) -> None:

@@ -128,6 +128,14 @@ def told_of(refold: Refold, name: str) -> str:
     return told.removeprefix("refold: ").partition(": ")[0]
 
 
+def test_without_a_readable_file_there_is_no_store(refold: Refold, tmp_path: Path) -> None:
+    (tmp_path / "poem.jsonl").write_bytes(b"Two roads diverged\n")
+    told = refold("sync", "nosuch", "poem.jsonl", code=1).errors
+    assert "nosuch: the file does not exist" in told
+    assert "poem.jsonl: contains no readable record" in told
+    assert not refold.store.exists()
+
+
 def test_an_empty_file_is_reported(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_bytes(b"")
     assert told_of(refold, "empty.jsonl") == "empty.jsonl"

@@ -36,6 +36,8 @@ class TestHeads:
 
     @pytest.mark.slow
     def test_heads_are_saved_where_there_are_none_yet(self, told: Refold, tmp_path: Path) -> None:
+        line = told("verify", "--heads", "wrong.heads").lines[-1]
+        assert line == "wrong.heads: there was no such file; no head compared, 1 head saved"
         found = told("verify", "--heads", "other.heads", "--json").json["heads"]
         assert found == {"file": "other.heads", "compared": 0, "saved": True}
         (head,) = read_heads(tmp_path / "other.heads").heads

@@ -60,7 +60,7 @@ def test_dollars_are_told_to_the_cent_and_small_ones_closer(amount: float | None
 
 
 def test_a_recorded_cost_of_nothing_is_no_price() -> None:
-    assert spent_dollars(Spent(calls=2, output=9, cost=0.0)) == "none recorded"
+    assert spent_dollars(Spent(calls=2, output=9, cost=0.0)) == "$0.00 recorded"
     assert spent_dollars(Spent(calls=2, output=9)) == spent_dollars(None) == "-"
     assert spent_dollars(Spent(calls=2, cost=1.0, without_cost=1)) == "$1.00+"
 
