@@ -56,7 +56,7 @@ def print_status(ctx: click.Context) -> None:
 
 
 def _changed_files(log: EventLog, snapshot: Snapshot) -> int:
-    """Count the session files on this machine that are new or changed since the last import, as sync would.
+    """Count the session files on this machine that are new or changed since the last import.
 
     One that could not be imported counts again when it has changed.
     """
@@ -69,7 +69,7 @@ def _changed_files(log: EventLog, snapshot: Snapshot) -> int:
 
 
 def _has_news(log: EventLog, source: SourceComparison) -> bool:
-    """Return True for a new file, and for a known one with other contents than those that were imported."""
+    """Return True for a new file, and for a known one that sync would count as changed."""
     try:
         return source.known is None or has_news(log, source)
     except RefoldError:

@@ -94,7 +94,7 @@ def no_event(session: str, name: str) -> NotFoundError:
 
 
 def no_entry(name: str, leaf: int) -> NotFoundError:
-    """Return the error for an event that is no entry; `leaf` is the number of the leaf at that time, 0 for none."""
+    """Return the error for an event that is no entry; `leaf` is that of its time, 0 for none."""
     near = f"'#{leaf}'" if leaf else "root"
     return NotFoundError("entry", name, f"this event is not in the tree: choose an entry, such as {near}")
 

@@ -274,7 +274,8 @@ def test_a_leaf_is_meant_like_an_event_or_as_the_root(told: Refold, command: lis
 
 def test_a_leaf_that_is_no_node_of_the_tree_is_reported(told: Refold) -> None:
     error = told.refused(NotFoundError, "context", SESSION, "--leaf", "#17")
-    assert (error.what, error.name) == ("entry", event(told, "#17"))
+    assert (error.what, error.name) == ("entry", "#17")
+    assert error.remedy.endswith("such as '#16'")
 
 
 def test_a_leaf_that_came_later_than_the_state_asked_for_is_reported(told: Refold) -> None:
