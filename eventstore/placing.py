@@ -292,7 +292,7 @@ class Placer:
 
 
 def _end(name: str, ends: dict[str, str]) -> str:
-    """Return the name that a waiting event waits for in the end; `ends` leads from name to name, and is shortened."""
+    """Return the name that a waiting event waits for in the end; shortens the ways of `ends`."""
     passed = list[str]()
     while (above := ends.get(name)) is not None:
         passed.append(name)
