@@ -75,7 +75,8 @@ def get_answers(
     if lacking:
         progress = _ask(log, lacking, to_ask, wanted, consent)
     ready = {(boundary.session, boundary.seq) for boundary in planned if not boundary.requests}
-    left_out = {"not covered by the budget": len(lacking) - len(progress.done)}
+    after = f" after a failure of unknown cost: {progress.last_failure}" if progress.last_failure else ""
+    left_out = {f"not covered by the budget{after}": len(lacking) - len(progress.done)}
     return Answers(
         only=frozenset(progress.done | ready),
         errors=progress.errors,

@@ -89,8 +89,13 @@ def _address(summarizer: str) -> str:
 class BudgetError(RefoldError):
     """A request was not sent, because its worst case would exceed the budget.
 
-    It is no failure of the summarizer, so no other one is tried, and no draft is taken instead.
+    It is no failure of the summarizer, so no other one is tried, and no draft is taken instead. `before` is the failure
+    of the same request that was sent earlier, "" for none.
     """
+
+    def __init__(self, summarizer: str, before: str) -> None:
+        super().__init__(f"{summarizer}: nothing was sent: it could exceed the budget")
+        self.before = before
 
 
 class Budget:
@@ -185,6 +190,7 @@ class CachingSummarizer:
         self._locks: dict[str, Lock] = {}
         self._unsent = Counter[str]()
         self._is_unreachable = False
+        self._failures: dict[str, str] = {}
 
     def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
         """Return the stored answer, or else a new one.
@@ -201,7 +207,7 @@ class CachingSummarizer:
     def _request(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
         most = plan_request(prompt, self.name, self.model, self._price_of).most
         if not self._budget.reserve(most):
-            raise BudgetError(f"{self.name}: nothing was sent: it could exceed the budget")
+            raise BudgetError(self.name, self._failures.get(prompt.digest, ""))
         spent = None
         try:
             answer = self._inner.summarize(prompt, is_cancelled=is_cancelled)
@@ -217,6 +223,7 @@ class CachingSummarizer:
                 raise
             self._reached()
             spent = self._dollars(error.usage) if spent is None else spent
+            self._failures[prompt.digest] = str(error)
             self._append(prompt, {"error": error.problem, **usage_json(error.usage)}, str(error))
             raise
         finally:
@@ -404,11 +411,13 @@ def sampling_order(planned: Iterable[PlannedBoundary]) -> list[PlannedBoundary]:
 class AnswerProgress(msgspec.Struct, frozen=True, kw_only=True):
     """The boundaries whose answers have come, and variants' errors by boundary and name.
 
-    One that its session no longer has is done, too.
+    One that its session no longer has is done, too. `last_failure` is that of a request that the budget did not let
+    repeat, "" for none.
     """
 
     done: frozenset[tuple[str, int]]
     errors: dict[tuple[str, int, str], str]
+    last_failure: str = ""
 
 
 def fetch_answers(
@@ -430,7 +439,7 @@ def fetch_answers(
     """
     done, errors, is_spent = set[tuple[str, int]](), dict[tuple[str, int, str], str](), False
     tries = _TRIES * max((len(summarizers) for _, summarizers in model_variants), default=1)
-    rest = list(planned)
+    rest, failure = list(planned), ""
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         while rest and not is_spent:
             batch: list[PlannedBoundary] = []
@@ -454,12 +463,12 @@ def fetch_answers(
                 place = boundary.session, boundary.seq
                 try:
                     found = fetched.result()
-                except BudgetError:
-                    is_spent = True
+                except BudgetError as error:
+                    is_spent, failure = True, error.before
                     continue
                 errors |= {(*place, name): error for name, error in found.items()}
                 done.add(place)
-            yield AnswerProgress(done=frozenset(done), errors=dict(errors))
+            yield AnswerProgress(done=frozenset(done), errors=dict(errors), last_failure=failure)
 
 
 def _fetch(
