@@ -181,7 +181,7 @@ def restored_in(results: Sequence[ReplayResult]) -> Iterator[str]:
     for variant, tokens in restored.items():
         if tokens:
             size = counted(tokens, "token")
-            yield f"{safe_line(variant)}: {size} of files and lists sent again, as recorded"
+            yield f"{safe_line(variant)}: {size} of files and lists sent again, as recorded or reckoned from usage"
 
 
 def failures_of(results: Sequence[ReplayResult], summaries: Sequence[VariantSummary]) -> Iterator[str]:

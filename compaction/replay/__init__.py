@@ -137,8 +137,8 @@ class _Replay:
         tried = list[_Tried]()
         try:
             attempts = try_variant(self.snapshot, self.cursor, course, variant, limits=measures.limits)
-            for attempted, asked, sent in zip(attempts, claims, calls, strict=True):
-                tried.append(self._measured(attempted, asked, sent))
+            for boundary, attempted, asked, sent in zip(course, attempts, claims, calls, strict=True):
+                tried.append(self._measured(boundary, variant, attempted, asked, sent))
         except SummarizersFailedError as error:
             return [*tried, *[_Tried(Trial(error=str(error)))] * (len(course) - len(tried))]
         if identity:
@@ -147,6 +147,8 @@ class _Replay:
 
     def _measured(
         self,
+        boundary: Boundary,
+        variant: Variant,
         attempted: Attempted,
         claims: Sequence[Claim] | None,
         calls: Sequence[Call],
@@ -155,11 +157,13 @@ class _Replay:
         before, after, requests = attempted
         if isinstance(after, str):
             return _Tried(Trial(error=after))
+        is_recorded = variant.policy is None and variant.program is None
+        reckoned = boundary.reckoned if is_recorded else 0
         shown = {part.key: part.raw for part in before.parts}
         tokens = counter("utf16/4")
         restored = [part for part in after.parts if part.fate is Fate.RESTORED and part.key not in shown]
         texts = [view_of_part(part).text for part in after.parts if part.role == "compactionSummary"]
-        size = sum(tokens.count(after.parts))
+        size = sum(tokens.count(after.parts)) + reckoned
         sent = self._growth.sent(calls, size) if self._growth and calls else []
         prices, reader = self._measures.prices, self._measures.reader
         is_sealed = not is_readable(self.snapshot, after.parts)
@@ -167,7 +171,7 @@ class _Replay:
             first_kept=next((part.id for part in after.parts if shown.get(part.key) == part.raw), None),
             tokens_before=sum(tokens.count(before.parts)),
             tokens_after=size,
-            tokens_restored=sum(tokens.count(restored)),
+            tokens_restored=sum(tokens.count(restored)) + reckoned,
             requests=requests,
             dollars=input_cost(self.snapshot, self._session, sent, frozenset(), prices)
             if prices and sent

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice, pairwise
+from itertools import islice
 from typing import Final, Literal
 
 import msgspec
@@ -11,8 +11,13 @@ import msgspec
 from compaction.window import has_open_calls
 from eventstore.event import Event
 from eventstore.log import Snapshot
+from eventstore.paths import event
+from projections.audit.calls import sized_calls
+from projections.audit.gaps import path_gaps, reckoned_restored
 from projections.context.cursor import Cursor, path
 from projections.context.incremental import IncrementalContexts
+from projections.rules import rules_at
+from projections.tokens import counter
 
 Where = Literal["clean", "recorded"]
 SMALLEST: Final = 30_000
@@ -26,17 +31,18 @@ class Boundary(msgspec.Struct, frozen=True, kw_only=True):
     """An entry at which a context is compacted.
 
     `leaf` is the last entry of the context. `compaction` is the recorded compaction of a `recorded` boundary, None
-    for a `clean` one.
+    for a `clean` one. `reckoned` are the tokens that its harness restored then without a record.
     """
 
     leaf: Event
     compaction: Event | None = None
+    reckoned: int = 0
 
 
 def boundaries_of(snapshot: Snapshot, cursor: Cursor, at: Where) -> Iterator[Boundary]:
     """Yield the boundaries on the path to a cursor's leaf, in order."""
     entries = path(snapshot, cursor)
-    return _clean(snapshot, cursor, entries) if at == "clean" else _recorded(entries)
+    return (_clean if at == "clean" else _recorded)(snapshot, cursor, entries)
 
 
 def courses_of(snapshot: Snapshot, cursor: Cursor, at: Where, rounds: int = 0) -> Iterator[list[Boundary]]:
@@ -73,8 +79,21 @@ def _clean(snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event]) -> Iter
             yield Boundary(leaf=entry)
 
 
-def _recorded(entries: Sequence[Event]) -> Iterator[Boundary]:
+def _recorded(snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event]) -> Iterator[Boundary]:
     """Yield the places at which compactions of a path were made."""
-    for above, entry in pairwise(entries):
-        if entry.kind == "compaction":
-            yield Boundary(leaf=above, compaction=entry)
+    places = [at for at, entry in enumerate(entries) if at and entry.kind == "compaction"]
+    reckoned = _reckoned(snapshot, cursor) if places else {}
+    for place in places:
+        yield Boundary(
+            leaf=entries[place - 1],
+            compaction=entries[place],
+            reckoned=reckoned.get(entries[place].seq, 0),
+        )
+
+
+def _reckoned(snapshot: Snapshot, cursor: Cursor) -> dict[int, int]:
+    """Return the tokens that each compaction restored without a record, by usage."""
+    calls = sized_calls(snapshot, cursor, counter("utf16/4"))
+    rules = rules_at(snapshot, event(snapshot, cursor.session, cursor.leaf))
+    gaps = path_gaps(snapshot, cursor, rules, calls, next(iter(calls), None))
+    return reckoned_restored(gaps, calls)

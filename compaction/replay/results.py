@@ -79,7 +79,7 @@ class Trial(ReplayStruct, frozen=True):
     """The result of a variant for the context at a boundary, given by its index.
 
     `first_kept` is the id of the first kept message, None for none. Sizes are in tokens, by pi's estimate.
-    `tokens_restored` are those of `tokens_after` that show content again.
+    `tokens_restored` are those of `tokens_after` that show content again, as recorded or reckoned from usage.
     `requests` counts the summary's requests to a model, None if they are not recorded. `dollars` is what the recorded
     calls up to the next compaction cost as input behind this context, cache included; None without a price. `kept` is
     what stands in the context; None without a reading, and if only a provider can read it (`is_sealed`). `error` says

@@ -27,7 +27,7 @@ from projections.audit.coverage import kept_entries
 from projections.context.cursor import Cursor, resolve_cursor
 from projections.context.parts import Context
 from projections.rules import rules_named
-from projections.rules.base import SYSTEM_PROMPT, TOOL_DEFINITIONS, Gap, Rules
+from projections.rules.base import SENT_AGAIN, SYSTEM_PROMPT, TOOL_DEFINITIONS, Gap, Rules
 from projections.settings import harness_prompt
 from projections.tokens import Counter
 from projections.usage import FAILED
@@ -118,6 +118,15 @@ def _kept(snapshot: Snapshot, entries: Iterable[LazyEvent]) -> Iterator[Gap]:
         view = node_of(entry, snapshot).compaction if entry.kind == "compaction" else None
         if view is not None and kept_entries(snapshot, entry, view)[1]:
             yield Gap(what=KEPT, event=entry.id, seq=entry.seq)
+
+
+def reckoned_restored(gaps: Iterable[Gap], calls: Sequence[ModelCall]) -> dict[int, int]:
+    """Return the size of what a harness restored without a record, by its compaction's number.
+
+    `gaps` and `calls` are those of a path. Usage gives the sizes; they are scaled to refold's tokens.
+    """
+    ratio = ratio_along(calls)
+    return {gap.seq: round(gap.tokens / ratio) for gap in gaps if gap.what == SENT_AGAIN and gap.tokens}
 
 
 def _scaled(gap: Gap, ratio: float) -> Gap:
