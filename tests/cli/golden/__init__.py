@@ -59,6 +59,8 @@ CHANGING: Final = {
     # As large as the pages of this machine's memory make it, or as a page about a session happens to be.
     r"[\d,]+( bytes on disk)(?: \([^)]+\))?, [\d,]+( of them free)": r"N\1, N\2",
     r"(copy|\.html)  [\d,]+ bytes": r"\1  N bytes",
+    # As this release of msgspec says it.
+    r"Invalid UTF-8 encoded string|'utf-8' codec can't decode byte 0x(\w+) in position \d+: [\w ]+": "no UTF-8",
 }
 """Patterns of text that differs between runs or machines, with their replacements."""
 
