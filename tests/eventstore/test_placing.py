@@ -96,7 +96,7 @@ def test_what_follows_a_circle_stands_behind_it(log: EventLog, tmp_path: Path) -
     assert verify(log).findings == []
 
 
-def test_whoever_waits_for_a_record_of_a_circle_follows_it() -> None:
+def test_who_waits_for_a_circle_follows_it() -> None:
     found = placed(record("x", "a"), record("a", "b"), record("b", "a"))
     assert found == {"x": "a", "a": None, "b": "a"}
 

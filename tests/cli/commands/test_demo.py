@@ -21,7 +21,7 @@ def test_it_begins_with_the_audit(played: tuple[Refold, Outcome]) -> None:
     assert outcome.out.startswith(demo("--store", demo.store, "audit", "@last").out)
 
 
-def test_it_ends_with_where_the_store_is_and_commands_that_work_on_it(
+def test_it_ends_with_the_store_and_next_commands(
     played: tuple[Refold, Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A report is written in the folder where one is.

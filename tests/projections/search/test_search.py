@@ -55,7 +55,7 @@ def test_reading_all_finds_what_an_index_finds(log: EventLog, query: str, gone: 
     assert read == search(log, None, Query(query), sessions={"s"}, gone=gone)
 
 
-def test_titles_labels_and_data_of_extensions_are_found_as_unsent(log: EventLog) -> None:
+def test_titles_labels_and_extensions_data_are_unsent(log: EventLog) -> None:
     log.append(
         "s",
         [
@@ -114,7 +114,7 @@ def test_parallel_results_are_where_their_path_is(
     assert states(log, "one")["r1"] == expected
 
 
-def test_what_a_rewrite_replaced_is_lost_and_what_it_left_is_not(log: EventLog) -> None:
+def test_what_a_rewrite_replaced_is_lost(log: EventLog) -> None:
     targets = [{"target": "b", "shown": "only stays"}]
     log.append("s", [message("a", "x"), message("b", "goes stays"), message("c", "x")])
     log.append("s", [event("r", "rewrite", reason="prune", targets=targets)])
